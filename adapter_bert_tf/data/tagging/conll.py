@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Iterable, Iterator
 
-from adapter_bert_tf.data.tagging.tag_format import Sentence, TagFormat
+from adapter_bert_tf.data.tagging.tag_format import Sentence, TagFormat, ending_of
 from adapter_bert_tf.errors import Damaged, Missing, NotFound
 from adapter_bert_tf.sanitize import preview
 
@@ -102,7 +101,7 @@ def _uneven(path: str, line: Line, first: Line, form: TagFormat) -> str:
         hint = " This word has no tag."
     elif form.separator is None:
         hint = " If words hold blanks, pass separator='\\t'."
-    if _ending(path) == ".txt" and form.separator is None:
+    if ending_of(path) == ".txt" and form.separator is None:
         hint += " Texts that are not split are read from .csv or .jsonl, with a column text."
     return (
         f"{path}, line {line.number}: all words have as many columns as that of line "
@@ -111,16 +110,12 @@ def _uneven(path: str, line: Line, first: Line, form: TagFormat) -> str:
     )
 
 
-def _ending(path: str) -> str:
-    return os.path.splitext(path.removesuffix(".gz"))[1].lower()
-
-
 def _columns(
     form: TagFormat, tagged: bool, names: list[str], line: Line, path: str
 ) -> tuple[int, int]:
     """Returns the numbers of the columns of words and tags; without tags both are the same."""
     cells = line.cells or [""]
-    if form.word_column is None and _ending(path) == NUMBERED and cells[0].isdecimal():
+    if form.word_column is None and ending_of(path) == NUMBERED and cells[0].isdecimal():
         raise Missing(
             f"{path}, line {line.number}: the first column of CoNLL-U numbers the words. Pass "
             "word_column=1, tag_column=3 for UPOS, separator='\\t' and comments=True. Received: "

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import gzip
 import io
-import os
 import zlib
 from collections.abc import Iterable, Iterator
 from typing import IO, Any
@@ -14,7 +13,7 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.data.tables.delimiters import line_end, read_beginning, utf16_hint
 from adapter_bert_tf.data.tagging.conll import Line, conll_lines, conll_sentences
 from adapter_bert_tf.data.tagging.jsonl import has_json_tags, json_sentences
-from adapter_bert_tf.data.tagging.tag_format import Sentence, TagFormat
+from adapter_bert_tf.data.tagging.tag_format import Sentence, TagFormat, ending_of
 from adapter_bert_tf.errors import Damaged, InputError, NotFound, Unavailable
 from adapter_bert_tf.sanitize import preview, truncate
 
@@ -79,7 +78,7 @@ def read_lines(path: str, form: TagFormat) -> Iterator[Line]:
 
 def extension_of(path: str) -> str:
     """Returns `.conll` for `a.conll` and `a.CONLL.gz`. Raises `InputError` for another file."""
-    extension = os.path.splitext(path.removesuffix(".gz"))[1].lower()
+    extension = ending_of(path)
     if extension not in EXTENSIONS:
         raise InputError(
             f"The name of a file of tagged words ends with {', '.join(EXTENSIONS)}, and .gz may "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.sanitize import preview
@@ -51,3 +52,8 @@ class TagFormat:
                 f"{preview(self.separator)}",
                 "separator",
             )
+
+
+def ending_of(path: str) -> str:
+    """Returns `.conll` for `a.conll` and `a.CONLL.gz`."""
+    return os.path.splitext(path.removesuffix(".gz"))[1].lower()
