@@ -18,6 +18,7 @@ from adapter_bert_tf.data.tagging.tagged_files import (
 )
 from adapter_bert_tf.data.tagging.tfds import read_tfds_tags
 from adapter_bert_tf.errors import Damaged, InputError, Mismatch
+from adapter_bert_tf.report_blocks import format_count
 from adapter_bert_tf.runners.tagging.files import (
     dataset_of,
     file_of,
@@ -138,11 +139,15 @@ def _summary(data: TagData) -> str:
     types = list(dict.fromkeys(split_tag(label)[1] or label for label in data.labels))
     shown = [name for name in types if data.scheme == PLAIN or name != OUTSIDE]
     more = ", ..." if len(shown) > MOST_SHOWN else ""
-    what = "tags" if data.scheme == PLAIN else "types"
-    names = f"{data.scheme}, {len(shown)} {what} ({', '.join(shown[:MOST_SHOWN])}{more})"
+    what = "tag" if data.scheme == PLAIN else "type"
+    names = (
+        f"{data.scheme}, {format_count(len(shown), what)} ({', '.join(shown[:MOST_SHOWN])}{more})"
+    )
     parts = [
-        f"{split}: {len(part):,} sentences, {sum(map(len, part.words)):,} words, "
-        f"{len(data.windows[split]):,} windows{'' if split in data.tagged else ', no tags'}"
+        f"{split}: {format_count(len(part), 'sentence')}, "
+        f"{format_count(sum(map(len, part.words)), 'word')}, "
+        f"{format_count(len(data.windows[split]), 'window')}"
+        f"{'' if split in data.tagged else ', no tags'}"
         for split, part in data.splits.items()
     ]
     return "; ".join([f"Tags: {names}", *parts])
