@@ -147,6 +147,11 @@ class Section:
     blocks: Sequence[Block]
 
 
+def format_count(count: Any, noun: str) -> str:
+    """Formats `1 word` or `1,204 words`, of `word`."""
+    return f"{format_number(count)} {noun}{'s' * (count != 1)}"
+
+
 def format_number(value: Any, digits: int = 4) -> str:
     """Formats a number as `0.8222`, `1,204` or `3e-05`; other values as text."""
     if isinstance(value, bool) or not isinstance(value, int | float):

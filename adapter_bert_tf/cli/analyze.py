@@ -151,7 +151,8 @@ def option_names(name: str) -> list[str] | None:
 def command_for(words: Sequence[str]) -> Command:
     """The command of the given flags, also of those in the file of `--config`.
 
-    The command that has most of the flags; of several the one whose adapter is given.
+    The command that has most of the flags; of several the one whose adapter is given, or without
+    an adapter and a task the tagger, if it reads the files in --data_dir.
     """
     names = [word.lstrip("-") for word in words if word.startswith("-")]
     given = dict(name.partition("=")[::2] for name in names)
@@ -164,12 +165,26 @@ def command_for(words: Sequence[str]) -> Command:
     likely = [command for command in Command if known[command] == max(known.values())]
     if len(likely) > 1 and (folders := next((given[n] for n in ADAPTERS if given.get(n)), None)):
         likely = [c for c in likely if c is _command_of_adapter(str(folders))] or likely
+    elif len(likely) > 1 and not given.get("task_name") and _has_tags(given.get("data_dir")):
+        return Command.TAGGER
     return likely[0]
 
 
 def _flag_names(given: Collection[str]) -> set[str]:
     """Names of settings; `nodo_eval` is `do_eval`."""
     return {name if name in BY_NAME else name.removeprefix("no") for name in given}
+
+
+def _has_tags(folder: Any) -> bool:
+    """Whether a local folder has files of tagged words to train on or to evaluate on."""
+    from adapter_bert_tf.retry import is_remote
+    from adapter_bert_tf.runners.tagging.files import files_in
+
+    if not folder or is_remote(str(folder)):
+        return False
+    with contextlib.suppress(InputError, OSError):
+        return any(files_in(expand_user(str(folder)), split) for split in ("train", "dev"))
+    return False
 
 
 def _command_of_adapter(folders: str) -> Command | None:

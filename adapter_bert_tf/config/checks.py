@@ -101,7 +101,10 @@ def _check_together(config: RunConfig) -> None:
 def _check_task_name(config: RunConfig) -> None:
     name = config.data.task_name
     if not name:
-        raise Missing("--task_name is missing. For example --task_name=MRPC.")
+        raise Missing(
+            "--task_name is missing. For example --task_name=MRPC. Files of tagged words are for "
+            "adapter-bert tag."
+        )
     if is_several(name):
         entries(name)
     elif name.lower() != OWN:

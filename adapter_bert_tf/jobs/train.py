@@ -96,7 +96,8 @@ def train(
     The texts are written as a table below `output_dir`, together with everything that the command
     writes: the same call again continues where it was interrupted, or finds itself finished.
 
-    Other types of tasks have lists of their own: `abt.train(words, tags, task="tags")`.
+    A tagger takes lists of words and of their tags, no DataFrame, and has a dev set only if it is
+    given: `abt.train(words, tags, task="tags", dev=(dev_words, dev_tags))`.
 
     Args:
       texts: a list of texts or of pairs of texts, or a pandas DataFrame.
@@ -107,7 +108,7 @@ def train(
       task: type of the task, a key of `TASK_TYPES`. None: classification, or what the options say.
       dev: evaluation data: `(texts, labels)`, for pairs `(texts, labels, others)`, or a DataFrame
         with the same columns. None: a seeded tenth of the training data, or `dev_share` of it;
-        `dev_share=0` trains on all of it, without a dev set.
+        `dev_share=0` trains on all of it, without a dev set. Taggers: None is without one.
       text_a_column, text_b_column: columns of DataFrames.
       output_dir: None for a folder that is removed when the process ends.
       base_model: as for `load_base`.

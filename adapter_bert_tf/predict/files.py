@@ -33,6 +33,8 @@ def answer_file(
         return tagged_files.answer_words(path, output, form, scheme, answers_of, **own)
     given = {name: v for name, v in options.items() if name not in tagged_files.OF_WORDS}
     text_a, text_b = (given.get(name) for name in TEXT_COLUMNS)
+    if text_a is None:
+        tagged_files.warn_of_table(config, path)
     return tables.answer_file(
         path,
         output,

@@ -6,20 +6,30 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from absl import logging
+
 from adapter_bert_tf.data.tables.stream import open_table, table_format
 from adapter_bert_tf.data.tagging.conll import BLANK, COLUMN_NAMES, Line
 from adapter_bert_tf.data.tagging.schemes import from_iob2
-from adapter_bert_tf.data.tagging.sentences import extension_of, read_lines, read_sentences
-from adapter_bert_tf.data.tagging.tag_format import TagFormat
-from adapter_bert_tf.errors import Conflict, InputError
+from adapter_bert_tf.data.tagging.sentences import (
+    EXTENSIONS,
+    extension_of,
+    read_lines,
+    read_sentences,
+)
+from adapter_bert_tf.data.tagging.tag_format import TagFormat, ending_of
+from adapter_bert_tf.errors import Conflict, InputError, NotFound, Unsupported
 from adapter_bert_tf.output.atomic import replace_file
 from adapter_bert_tf.permissions import denied_as_input_error
 from adapter_bert_tf.predict.tables import AT_ONCE, require_other_file
+from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store.multitask import is_several
 from adapter_bert_tf.task_types import TASK_TYPES, type_of
 
 PREDICTED = "predicted_tags"
 JSON = ".jsonl"
+PARQUET = ".parquet"
+TOKENS = "tokens"  # The key of words in an object.
 TEXT = "text"  # The column of raw texts in a table.
 OF_WORDS = ("word_column", "separator", "comments")  # Options of files of words.
 OF_BOTH = ("encoding", "overwrite", "progress")  # Options of these and of tables.
@@ -72,23 +82,52 @@ def _refuse(names: Sequence[str], content: str) -> None:
 def holds_words(path: str, form: TagFormat, text_column: str | None = None) -> bool:
     """Whether a file has words, and not rows of raw texts. Raises `InputError` if it is damaged.
 
-    A file of columns has words, unless a cell of its first line is `text` or the user names a
-    column of texts. An object of JSON lines has words if their key has a list.
+    A file of columns has words; only a .tsv file with a cell `text` in its first line is a table.
+    An object of JSON lines has words if their key has a list. The user may name either column.
     """
-    if text_column is not None or os.path.splitext(path.removesuffix(".gz"))[1] == ".csv":
+    if text_column is not None or ending_of(path) == ".csv":
         return False
-    try:
-        has_objects = is_json(path)
-    except InputError:  # A Parquet file.
-        return False
-    if has_objects:
+    if form.word_column is not None and ending_of(path) in EXTENSIONS:
+        return True
+    if ending_of(path) in (JSON, PARQUET):
         with open_table(path, table_format(path, encoding=form.encoding)) as table:
             first = next(iter(table), None)
-        return first is not None and isinstance(
-            first.values.get(form.word_column or "tokens"), list
+        return first is not None and _object_holds_words(path, first.values)
+    try:
+        line = None if is_json(path) else next(read_lines(path, form), None)
+    except InputError:  # A name that no file of words has: the reader of tables refuses it.
+        return False
+    return ending_of(path) != ".tsv" or line is None or TEXT not in (line.cells or ())
+
+
+def warn_of_table(config: Mapping[str, Any], path: str) -> None:
+    """Warns that a tagger reads a file as a table of texts, where it may be one of words."""
+    if type_of(config) is TASK_TYPES["tags"] and ending_of(path) == ".tsv":
+        logging.warning(
+            "%s is read as a table of texts, because its first line has a cell %r. If that is a "
+            "word, give the column of words: word_column 0.",
+            path,
+            TEXT,
         )
-    line = next(read_lines(path, form), None)
-    return form.word_column is not None or line is None or TEXT not in (line.cells or ())
+
+
+def _object_holds_words(path: str, values: Mapping[str, Any]) -> bool:
+    """Whether an object has words. Raises `InputError` for a list of another name."""
+    lists = [name for name, value in values.items() if isinstance(value, list)]
+    if TEXT in values or not lists:
+        return False
+    if ending_of(path) == PARQUET:
+        raise Unsupported(
+            f"{path}: lists of words are read from .jsonl, or given to a Predictor, and not from "
+            f"Parquet. Received the columns {preview(list(values))}"
+        )
+    if TOKENS not in lists:
+        raise NotFound(
+            f"{path}: which key holds the words? Set word_column. Without it the key is "
+            f"{TOKENS!r}, or {TEXT!r} for texts. Received the keys {preview(list(values))}",
+            "word_column",
+        )
+    return True
 
 
 @denied_as_input_error()

@@ -24,7 +24,7 @@ def draw(block: Confusion, name: str) -> Chart | Table:
     caption = (
         f"Confusion matrix: colours are proportions of each true {block.noun} (a row)"
         f"{f', numbers are {block.unit}' * (len(labels) <= MAX_NUMBERED)}. "
-        f"n = {format_number(int(table.sum()))}, {block.sample}."
+        f"n = {format_number(int(table.sum()))} {block.unit}, {block.sample}."
     )
     height = 1.3 + 2.6 * min(1.0, max(0.35, len(labels) / 12))
     description = f"Confusion matrix of {len(labels)} {block.nouns}"
@@ -66,4 +66,8 @@ def _confused_pairs(block: Confusion, table: np.ndarray) -> Table:
             rows.append([labels[i], labels[j], format_number(count), share])
     header = [f"true {noun}", f"predicted {noun}", block.unit, f"of the true {noun}"]
     title = f"Most confused pairs of {len(labels)} {block.nouns}"
-    return Table(header, rows, f"{title} (n = {format_number(int(table.sum()))}, {block.sample})")
+    return Table(
+        header,
+        rows,
+        f"{title} (n = {format_number(int(table.sum()))} {block.unit}, {block.sample})",
+    )

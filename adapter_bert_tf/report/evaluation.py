@@ -7,7 +7,7 @@ from typing import Any
 from adapter_bert_tf import report_blocks as blocks
 from adapter_bert_tf.report import charts, confusion_matrix
 from adapter_bert_tf.report.folder import Contents, Key
-from adapter_bert_tf.report_blocks import Block, format_number
+from adapter_bert_tf.report_blocks import Block, format_count, format_number
 from adapter_bert_tf.sanitize import printable, truncate
 from adapter_bert_tf.task_types import type_of_details
 from adapter_bert_tf.task_types.report_parts import FOLDED_FROM
@@ -36,8 +36,9 @@ def parts(contents: Contents, key: Key) -> list[Callable[[], list[Block]]]:
     table, details = contents.classes.get(key), contents.details.get(key)
     if details:
         split = " ".join(part for part in (key[0], "dev", key[1]) if part)
-        n = f"n = {format_number(details.get('examples'))} examples of {split}, {seed}"
         kind = type_of_details(details["kind"])
+        count = format_count(details.get("examples"), kind.example if kind else "example")
+        n = f"n = {count} of {split}, {seed}"
         report_parts = kind.report_parts if kind else ()
         makers = [functools.partial(draw_part, part, details, n, name) for part in report_parts]
     if table:  # Charts come first, next to each other.

@@ -106,7 +106,9 @@ def _data(contents: Contents) -> list[Block]:
             sha256 = (record.get("data_sha256") or {}).get(split)
             row = [f"{task} {split}".strip(), format_number(count)]
             rows.append([*row, "" if cut is None else f"{cut:.1%}", str(sha256 or "")[:12]])
-    header = ["split", "examples", "cut to length", "SHA-256 begins"]
+    # Only data of tags have words.
+    counted = "sentences" if all("words" in one for one in contents.data.values()) else "examples"
+    header = ["split", counted, "cut to length", "SHA-256 begins"]
     return [Table(header, rows, "Data")] if rows else []
 
 

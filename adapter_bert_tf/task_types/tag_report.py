@@ -4,7 +4,7 @@ from typing import Any
 
 from adapter_bert_tf import report_blocks as blocks
 from adapter_bert_tf.data.tagging.schemes import PLAIN
-from adapter_bert_tf.report_blocks import Block, Mark, format_number
+from adapter_bert_tf.report_blocks import Block, Mark, format_count, format_number
 from adapter_bert_tf.task_types import report_parts
 from adapter_bert_tf.task_types.report_parts import FOLDED_FROM, Details
 from adapter_bert_tf.tasks.entity_errors import NO_ENTITY, SEEN, UNSEEN
@@ -25,6 +25,7 @@ def calibration(details: Details, n: str) -> list[Block]:
 def confusion(details: Details, n: str) -> list[Block]:
     """Makes the confusion matrix of types, or of plain tags."""
     types, counts = details["types"], details["confusion"]
+    n = n.removeprefix("n = ")  # The chart counts what it shows.
     if not types:
         return []
     if _is_plain(details):
@@ -41,7 +42,7 @@ def types(details: Details, n: str) -> list[Block]:
         for row in details["per_type"]
     ]
     header = [what, "precision", "recall", "F1", "words" if _is_plain(details) else "entities"]
-    caption = f"{len(rows)} {what}s. {n}."
+    caption = f"{format_count(len(rows), what)}. {n}."
     return [blocks.Table(header, rows, caption, folded=len(rows) > FOLDED_FROM)] if rows else []
 
 
@@ -98,16 +99,18 @@ def _words_seen(details: Details, n: str) -> list[Block]:
 
 
 def decoding(details: Details, n: str) -> list[Block]:
-    """Makes the sentence about what decoding changed."""
-    changed, words = details["changed"], format_number(details["words"])
-    counts = f"{format_number(changed['words'])} of {words} tags"
-    text = f"Decoding changed {counts} in {format_number(changed['sentences'])} sentences"
-    if not _is_plain(details):
-        text += (
-            f": the F1 of the most probable tags is {format_number(details['argmax_f1'])}, "
-            f"that of the decoded tags {format_number(details['f1'])}"
+    """Makes the sentence about what decoding changed; plain tags are not decoded."""
+    if _is_plain(details):
+        return []
+    changed, words = details["changed"], format_count(details["words"], "tag")
+    counts = f"{format_number(changed['words'])} of {words}"
+    return [
+        blocks.Note(
+            f"Decoding changed {counts} in {format_count(changed['sentences'], 'sentence')}: "
+            f"the F1 of the most probable tags is {format_number(details['argmax_f1'])}, "
+            f"that of the decoded tags {format_number(details['f1'])}. {n}."
         )
-    return [blocks.Note(f"{text}. {n}.")]
+    ]
 
 
 def errors(details: Details, n: str) -> list[Block]:
@@ -115,8 +118,8 @@ def errors(details: Details, n: str) -> list[Block]:
     if not details["errors"]:
         return [blocks.Note(f"No errors: {n}.")]
     total = (
-        f"of {format_number(details['errors'])} errors in "
-        f"{format_number(details['wrong_sentences'])} sentences"
+        f"of {format_count(details['errors'], 'error')} in "
+        f"{format_count(details['wrong_sentences'], 'sentence')}"
     )
     what = "tags" if _is_plain(details) else "entities"
     lists = [
@@ -125,7 +128,7 @@ def errors(details: Details, n: str) -> list[Block]:
     ]
     return [
         blocks.Examples(
-            f"{len(examples)} sentence{'s' * (len(examples) != 1)} with {title}. {n}.",
+            f"{format_count(len(examples), 'sentence')} with {title}. {n}.",
             [_error(example, details["types"]) for example in examples],
         )
         for examples, title in lists

@@ -83,6 +83,7 @@ class Tags(TaskType):
     pipeline = "token-classification"
     metrics = ("f1", "precision", "recall", "strict_f1", "accuracy")
     details_kind = "tags"
+    example = "sentence"
     report_parts = tag_report.PARTS
 
     def new_model(self, encoder: Any, outputs: int) -> Tagger:

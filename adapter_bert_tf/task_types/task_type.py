@@ -49,6 +49,7 @@ class TaskType(abc.ABC):
     unused: ClassVar[tuple[str, ...]] = ()  # Groups of variables that no output depends on.
     pipeline: ClassVar[str] = "text-classification"  # Its name on the Hugging Face Hub.
     details_kind: ClassVar[str]  # The field `kind` of `eval_details.json`.
+    example: ClassVar[str] = "example"  # What its evaluated sets count.
     loss_unit: ClassVar[str] = "cross-entropy, nats"  # For a chart's axis.
     report_parts: ClassVar[tuple[ReportPart, ...]] = ()  # Functions of (details, "n = ...").
 

@@ -12,6 +12,7 @@ from adapter_bert_tf.adapters.task_encoder import new_encoder
 from adapter_bert_tf.analysis import common
 from adapter_bert_tf.analysis.layers import ablation
 from adapter_bert_tf.analysis.layers.removal import NOTHING, SUBLAYERS, spans
+from adapter_bert_tf.cli.analyze import command_for
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.setting import Command
 from adapter_bert_tf.heads.tagger import Tagger
@@ -138,3 +139,22 @@ def test_grids_of_taggers(analysis, option, two_runs, tmp_path):
     analyze(analysis, *read, *more)
     rows = list(csv.DictReader((tmp_path / f"{analysis}.csv").open()))
     assert {(row["task"], row["metric"]) for row in rows} == {("data", "f1")}
+
+
+FOLDERS = {  # Files of a folder, further flags, and whose task it is.
+    "tagged words": (["train.conll", "dev.conll"], [], Command.TAGGER),
+    "those of CoNLL-2003": (["eng.testa"], [], Command.TAGGER),
+    "a table": (["train.csv"], [], Command.CLASSIFIER),
+    "a named task": (["train.tsv"], ["--task_name=tsv"], Command.CLASSIFIER),
+    "questions": (["train.conll"], ["--train_file=train.json", "--doc_stride=3"], Command.SQUAD),
+    "nothing": ([], [], Command.CLASSIFIER),
+}
+
+
+@pytest.mark.parametrize("case", FOLDERS)
+def test_a_folder_says_what_kind_of_task_it_is(case, tmp_path):
+    names, flags, expected = FOLDERS[case]
+    for name in names:
+        (tmp_path / name).touch()
+    for words in ([f"--data_dir={tmp_path}"], ["--data_dir", str(tmp_path)]):
+        assert command_for([*words, "--output_dir=out", *flags]) is expected

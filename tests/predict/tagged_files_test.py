@@ -6,7 +6,9 @@ import json
 import pytest
 
 from adapter_bert_tf.data.tagging.tag_format import TagFormat
+from adapter_bert_tf.predict.files import answer_file
 from adapter_bert_tf.predict.tagged_files import answer_words, holds_words
+from adapter_bert_tf.task_types.tags import TAGS
 from tests.refusals import raises_code
 
 COLUMNS = "# a comment\n-DOCSTART- -X- O\n\ncat N \ndog N\n \t\nbig\u00a0one A\n"
@@ -72,6 +74,8 @@ KINDS = {
     "columns": ("a.conll", COLUMNS, {}, True),
     "a table of texts": ("a.tsv", "id\ttext\n1\tA cat.\n", {}, False),
     "a table, by its word column": ("a.tsv", "text\tid\n1\tA\n", {"word_column": "0"}, True),
+    "a word text": ("a.conll", "text\tO\nbig\tO\n", {}, True),
+    "texts with lists": ("a.jsonl", '{"x": ["a"], "text": "A cat."}\n', {}, False),
     "objects of words": ("a.jsonl", OBJECTS, {}, True),
     "objects of texts": ("a.jsonl", '{"tokens": "A cat."}\n', {}, False),
     "another key": ("a.jsonl", '{"w": ["a"]}\n', {"word_column": "w"}, True),
@@ -85,6 +89,31 @@ def test_which_files_hold_words(case, tmp_path):
     (tmp_path / name).write_text(text)
     assert holds_words(str(tmp_path / name), TagFormat(**form)) is expected
     assert not holds_words(str(tmp_path / name), TagFormat(**form), text_column="text")
+
+
+def test_a_table_with_the_name_of_a_file_of_words_is_said(tmp_path, caplog):
+    (tmp_path / "a.tsv").write_text("text\tO\nA cat.\tO\n")
+    config = {"task": "tagging", "labels": ["O"], **TAGS.file_fields(), "inputs": {"scheme": "IO"}}
+    paths = str(tmp_path / "a.tsv"), str(tmp_path / "b.csv")
+    for options, is_said in (({"text_a_column": "text"}, False), ({}, True)):
+        answer_file(*paths, config, answers_of_texts, {"overwrite": True, **options})
+        assert ("a.tsv is read as a table" in caplog.text) is is_said
+
+
+def answers_of_texts(rows):
+    return ({"entities": [], "words": [], "tags": []} for _ in rows)
+
+
+def test_lists_under_another_name(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"id": 1, "words": ["a", "b"]}\n')
+    with raises_code("not_found: word_column", "'words'"):
+        holds_words(str(tmp_path / "a.jsonl"), TagFormat())
+    pandas = pytest.importorskip("pandas")
+    pandas.DataFrame({"tokens": [["a", "b"]]}).to_parquet(tmp_path / "a.parquet")
+    with raises_code("unsupported: .jsonl", "'tokens'"):
+        holds_words(str(tmp_path / "a.parquet"), TagFormat())
+    pandas.DataFrame({"text": ["a b"]}).to_parquet(tmp_path / "b.parquet")
+    assert not holds_words(str(tmp_path / "b.parquet"), TagFormat())
 
 
 def test_nothing_is_written_where_something_is_wrong(answered, tmp_path):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator
 
-from adapter_bert_tf.data.tagging.tag_format import Sentence, TagFormat
-from adapter_bert_tf.errors import Damaged, NotFound
+from adapter_bert_tf.data.tagging.tag_format import Sentence, TagFormat, ending_of
+from adapter_bert_tf.errors import Damaged, Missing, NotFound
 from adapter_bert_tf.sanitize import preview
 
 BOUNDARY = "-DOCSTART-"  # Begins a line between documents.
 COLUMN_NAMES = "# global.columns ="  # Begins the first line of CoNLL-U Plus.
+NUMBERED = ".conllu"  # Ends the names of files whose first column has the numbers of words.
 BLANK = " \t\r\n"  # Other space, such as U+00A0, is a part of words.
 
 
@@ -50,14 +51,17 @@ def conll_sentences(
     words: list[str] = []
     tags: list[str] = []
     names: list[str] = []
+    skipped: list[int] = []
     begin, columns = 0, None
     for line in conll_lines(lines, path, form):
         if line.cells is None:
             if line.number == 1 and line.text.startswith(COLUMN_NAMES):
                 names = line.text.removeprefix(COLUMN_NAMES).split()
             if words and line.ends_sentence:
-                yield Sentence(tuple(words), tuple(tags) if tagged else None, begin)
-                words, tags = [], []
+                yield _sentence(words, tags if tagged else None, begin, skipped)
+                words, tags, skipped = [], [], []
+            elif words:
+                skipped.append(line.number)
             continue
         columns = columns or _columns(form, tagged, names, line, path)
         begin = begin if words else line.number
@@ -68,7 +72,12 @@ def conll_sentences(
             kind = "tag" if word else "word"
             raise Damaged(f"{path}, line {line.number}: the {kind} is empty.")
     if words:
-        yield Sentence(tuple(words), tuple(tags) if tagged else None, begin)
+        yield _sentence(words, tags if tagged else None, begin, skipped)
+
+
+def _sentence(words: list[str], tags: list[str] | None, begin: int, skipped: list[int]) -> Sentence:
+    known = None if tags is None else tuple(tags)
+    return Sentence(tuple(words), known, begin, skipped=tuple(skipped))
 
 
 def _is_comment(text: str, number: int, form: TagFormat) -> bool:
@@ -88,8 +97,12 @@ def _uneven(path: str, line: Line, first: Line, form: TagFormat) -> str:
     hint = ""
     if line.text.startswith("#") or first.text.startswith("#"):
         hint = " If lines with # are comments, pass comments=True."
+    elif len(line.cells or ()) == 1:
+        hint = " This word has no tag."
     elif form.separator is None:
         hint = " If words hold blanks, pass separator='\\t'."
+    if ending_of(path) == ".txt" and form.separator is None:
+        hint += " Texts that are not split are read from .csv or .jsonl, with a column text."
     return (
         f"{path}, line {line.number}: all words have as many columns as that of line "
         f"{first.number}, {len(first.cells or ())}. Received {len(line.cells or ())}: "
@@ -101,6 +114,17 @@ def _columns(
     form: TagFormat, tagged: bool, names: list[str], line: Line, path: str
 ) -> tuple[int, int]:
     """Returns the numbers of the columns of words and tags; without tags both are the same."""
+    cells = line.cells or [""]
+    if form.word_column is None and ending_of(path) == NUMBERED and cells[0].isdecimal():
+        raise Missing(
+            f"{path}, line {line.number}: the first column of CoNLL-U numbers the words. Pass "
+            "word_column=1, tag_column=3 for UPOS, separator='\\t' and comments=True. Received: "
+            f"{preview(line.text)}",
+            "word_column=1",
+            "tag_column=3",
+            "separator='\\t'",
+            "comments=True",
+        )
     word = _column(form.word_column or "0", "word_column", names, line, path)
     if not tagged:
         return word, word

@@ -9,11 +9,32 @@ from adapter_bert_tf.data.tagging.tag_format import Sentence, TagFormat
 from adapter_bert_tf.errors import Damaged, NotFound
 from adapter_bert_tf.sanitize import parse_json, preview
 
+TAGS = "tags"  # The key of tags.
+
 
 def json_sentences(
     lines: Iterable[str], path: str, form: TagFormat, tagged: bool
 ) -> Iterator[Sentence]:
     """Yields the sentence of each line that is not blank; see `sentences.read_sentences`."""
+    for place, number, record in _records(lines, path):
+        words = _texts(record, form.word_column or "tokens", "word_column", place)
+        tags = _texts(record, form.tag_column or TAGS, "tag_column", place) if tagged else None
+        if tags is not None and len(tags) != len(words):
+            raise Damaged(
+                f"{place}: every word has one tag. Received: {len(words)} words and {len(tags)} "
+                "tags"
+            )
+        yield Sentence(words, tags, number, step=0)
+
+
+def has_json_tags(lines: Iterable[str], path: str, form: TagFormat) -> bool:
+    """Whether the first object has the key of tags, and not null there."""
+    _, _, record = next(_records(lines, path))
+    return record.get(form.tag_column or TAGS) is not None
+
+
+def _records(lines: Iterable[str], path: str) -> Iterator[tuple[str, int, dict[str, Any]]]:
+    """Yields the place, for messages, the number of the line, and the object of each line."""
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -24,14 +45,7 @@ def json_sentences(
             raise Damaged(f"{place}: no JSON: {error}.") from error
         if not isinstance(record, dict):
             raise Damaged(f"{place}: a line is a JSON object. Received: {preview(record)}")
-        words = _texts(record, form.word_column or "tokens", "word_column", place)
-        tags = _texts(record, form.tag_column or "tags", "tag_column", place) if tagged else None
-        if tags is not None and len(tags) != len(words):
-            raise Damaged(
-                f"{place}: every word has one tag. Received: {len(words)} words and {len(tags)} "
-                "tags"
-            )
-        yield Sentence(words, tags, number, step=0)
+        yield place, number, record
 
 
 def _texts(record: dict[str, Any], key: str, setting: str, place: str) -> tuple[str, ...]:

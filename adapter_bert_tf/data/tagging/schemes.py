@@ -36,6 +36,8 @@ PREFIXES = {"IOB2": "BI", "IO": "I", "IOB1": "BI", "BIOES": "BIES", "BILOU": "BI
 # The prefixes of the last word of an entity, and of an entity of one word.
 ENDS = {"BIOES": ("E", "S"), "BILOU": ("L", "U")}
 TAG = re.compile(r"([BIESLU])(?:-(.+))?", re.DOTALL)
+# Plain tags that may be meant as entities: `b-per`, `B_PER`, `PER-B`, `B-`, `O`.
+DOUBTFUL = re.compile(r"[biesul][-_].*|.*[-_][biesul]|o", re.DOTALL | re.IGNORECASE)
 
 
 def split_tag(tag: str) -> tuple[str, str]:
@@ -92,6 +94,7 @@ class _TagPairs:
         tags = {tag for _, tag in self.counts if tag not in (None, OUTSIDE)}
         types = {split_tag(tag or "")[1] for tag in tags}
         if "" in types and types <= {"", UNTYPED}:  # `I` may be a part of speech.
+            self._warn_of_doubtful(path)
             return PLAIN
         misfits = {
             scheme: [pair for pair in self.counts if not _fits(*pair, scheme)]
@@ -111,6 +114,24 @@ class _TagPairs:
             "begins an entity.",
             f"scheme={best!r}",
         )
+
+    def _warn_of_doubtful(self, path: str) -> None:
+        """Warns of plain tags that look like those of entities."""
+        lines = {
+            pair: line
+            for pair, line in self.lines.items()
+            if pair[1] is not None and DOUBTFUL.fullmatch(pair[1])
+        }
+        if lines:
+            first = min(lines, key=lambda pair: (pair[1] in ("O", "o"), lines[pair]))
+            logging.warning(
+                "%s, line %d: the tags count as plain, one for each word, and mark no entities. "
+                "Tags of entities are O, or B-PER with a capital letter, a hyphen and a type. "
+                "Received: %s. The scheme 'plain' takes them without this warning.",
+                path,
+                lines[first],
+                preview(first[1]),
+            )
 
     def _has_prefixes(self, scheme: str) -> bool:
         """Whether all tags other than `O` have a prefix of the scheme."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import gzip
 import io
-import os
 import zlib
 from collections.abc import Iterable, Iterator
 from typing import IO, Any
@@ -13,14 +12,25 @@ from typing import IO, Any
 from adapter_bert_tf import storage
 from adapter_bert_tf.data.tables.delimiters import line_end, read_beginning, utf16_hint
 from adapter_bert_tf.data.tagging.conll import Line, conll_lines, conll_sentences
-from adapter_bert_tf.data.tagging.jsonl import json_sentences
-from adapter_bert_tf.data.tagging.tag_format import Sentence, TagFormat
+from adapter_bert_tf.data.tagging.jsonl import has_json_tags, json_sentences
+from adapter_bert_tf.data.tagging.tag_format import Sentence, TagFormat, ending_of
 from adapter_bert_tf.errors import Damaged, InputError, NotFound, Unavailable
 from adapter_bert_tf.sanitize import preview, truncate
 
 __all__ = ["Sentence", "TagFormat", "has_tags", "read_lines", "read_sentences"]
 
-COLUMNS = (".conll", ".txt", ".tsv", ".bio", ".iob", ".iob2", ".train", ".testa", ".testb")
+COLUMNS = (
+    ".conll",
+    ".txt",
+    ".tsv",
+    ".bio",
+    ".iob",
+    ".iob2",
+    ".conllu",
+    ".train",
+    ".testa",
+    ".testb",
+)
 EXTENSIONS = (*COLUMNS, ".jsonl")
 
 
@@ -48,13 +58,16 @@ def read_sentences(path: str, form: TagFormat, tagged: bool = True) -> Iterator[
 
 
 def has_tags(path: str, form: TagFormat) -> bool:
-    """Whether the first sentence of a file has tags, so that its predictions can be scored."""
+    """Whether a file has tags, so that its predictions can be scored.
+
+    Its words have no tags if they are its only column, or if the key of tags is missing or null in
+    the first object. Raises `InputError` if the first sentence has no readable words.
+    """
     next(read_sentences(path, form, tagged=False))
-    try:
-        next(read_sentences(path, form, tagged=True))
-    except (Damaged, NotFound):
-        return False
-    return True
+    with _open_text(path, form.encoding) as text:
+        if extension_of(path) == ".jsonl":
+            return has_json_tags(text, path, form)
+        return any(len(line.cells) > 1 for line in conll_lines(text, path, form) if line.cells)
 
 
 def read_lines(path: str, form: TagFormat) -> Iterator[Line]:
@@ -65,7 +78,7 @@ def read_lines(path: str, form: TagFormat) -> Iterator[Line]:
 
 def extension_of(path: str) -> str:
     """Returns `.conll` for `a.conll` and `a.CONLL.gz`. Raises `InputError` for another file."""
-    extension = os.path.splitext(path.removesuffix(".gz"))[1].lower()
+    extension = ending_of(path)
     if extension not in EXTENSIONS:
         raise InputError(
             f"The name of a file of tagged words ends with {', '.join(EXTENSIONS)}, and .gz may "

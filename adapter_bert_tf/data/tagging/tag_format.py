@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.sanitize import preview
@@ -16,10 +17,16 @@ class Sentence:
     tags: tuple[str, ...] | None  # In the scheme of the file; None: not known.
     line: int  # Of the first word, from 1.
     step: int = 1  # Lines from one word to the next; 0 if a line holds the sentence.
+    skipped: tuple[
+        int, ...
+    ] = ()  # Lines that hold no word, such as comments, after the first word.
 
     def line_of(self, word: int) -> int:
         """Returns the line of a word, from 1."""
-        return self.line + self.step * word
+        line = self.line + self.step * word
+        for skipped in self.skipped:
+            line += skipped <= line
+        return line
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,3 +52,8 @@ class TagFormat:
                 f"{preview(self.separator)}",
                 "separator",
             )
+
+
+def ending_of(path: str) -> str:
+    """Returns `.conll` for `a.conll` and `a.CONLL.gz`."""
+    return os.path.splitext(path.removesuffix(".gz"))[1].lower()

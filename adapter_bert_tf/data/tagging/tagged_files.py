@@ -70,10 +70,12 @@ def in_iob2(
     return TaggedSentences(path, converted, scheme)
 
 
-def check_labels(tagged: TaggedSentences, labels: Collection[str], origin: str) -> None:
+def check_labels(
+    tagged: TaggedSentences, labels: Collection[str], origin: str, advice: str = ""
+) -> None:
     """Raises `InputError`, with the lines, for tags that are not among `labels`.
 
-    `origin` says where the labels come from: "the training data".
+    `origin` says where the labels come from: "the training data". `advice` ends the message.
     """
     known = set(labels)
     first: dict[str, int] = {}
@@ -85,7 +87,8 @@ def check_labels(tagged: TaggedSentences, labels: Collection[str], origin: str) 
         places = ", ".join(f"{preview(tag)} (line {line})" for tag, line in [*first.items()][:5])
         kinds = sorted({split_tag(label)[1] or label for label in known} - {OUTSIDE})
         raise Mismatch(
-            f"{tagged.path} has tags that {origin} has not: {places}. Known: {preview(kinds)}"
+            f"{tagged.path} has tags that {origin} has not: {places}. Known: {preview(kinds)}."
+            f"{advice}"
         )
 
 

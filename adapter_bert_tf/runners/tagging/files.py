@@ -44,14 +44,19 @@ def file_of(config: RunConfig, split: str) -> str:
     folder, flag = config.data.data_dir, f"--{split}_file"
     if not folder:
         raise Missing(f"{flag} is missing, or --data_dir, the folder with {_likely(split)}.")
-    names = [name for name in _listed(folder) if _is_readable(name)]
-    stems = [name for name in names if _stem(name) in NAMES[split]]
-    found = stems or [name for name in names if set(_parts(name)) & set(NAMES[split])]
+    found = files_in(folder, split)
     if len(found) != 1:
         several = f"{preview(sorted(found))} may be the {split} file" if found else ""
         missing = f"there is no {split} file, such as {_likely(split)}"
         raise NotFound(f"{folder}: {several or missing}. Name it with {flag}.")
     return os.path.join(folder, found[0])
+
+
+def files_in(folder: str, split: str) -> list[str]:
+    """Returns the names of the files of tagged words in a folder that may be those of a split."""
+    names = [name for name in _listed(folder) if _is_readable(name)]
+    stems = [name for name in names if _stem(name) in NAMES[split]]
+    return stems or [name for name in names if set(_parts(name)) & set(NAMES[split])]
 
 
 def is_dataset(config: RunConfig) -> bool:

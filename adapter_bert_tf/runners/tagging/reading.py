@@ -18,7 +18,8 @@ from adapter_bert_tf.data.tagging.tagged_files import (
     read_tagged,
 )
 from adapter_bert_tf.data.tagging.tfds import read_tfds_tags
-from adapter_bert_tf.errors import InputError, Mismatch
+from adapter_bert_tf.errors import Damaged, InputError, Mismatch
+from adapter_bert_tf.report_blocks import format_count
 from adapter_bert_tf.runners.tagging.files import (
     dataset_of,
     file_of,
@@ -36,6 +37,7 @@ from adapter_bert_tf.task_types.tags import TAGS
 AUTO, DEFAULT = "auto", "IOB2"
 PLAIN_METRICS = ("accuracy", "macro_f1")
 MOST_SHOWN = 12  # Types in one line.
+UNTAGGED = " If these are no right tags, adapter-bert predict --predict_file tags the words."
 
 
 def check_saved(saved: SavedAdapter) -> None:
@@ -59,8 +61,11 @@ def read(config: RunConfig, vocabulary: Vocabulary, saved: SavedAdapter | None) 
     tagged = frozenset(s for s, part in splits.items() if part.sentences[0].tags is not None)
     first = next((splits[split].tags for split in splits if split in tagged), [])
     labels = list(saved.config["labels"]) if saved else labels_of(first, scheme)
+    if "train" in splits:
+        _check_varied(splits["train"], config.tagging.tag_column)
     for split in tagged:
-        check_labels(splits[split], labels, "the adapter" if saved else "the training data")
+        origin = "the adapter" if saved else "the training data"
+        check_labels(splits[split], labels, origin, UNTAGGED if split == "test" else "")
     most = config.data.max_train_examples
     if most and "train" in splits:
         splits["train"] = subset(splits["train"], most, config.training.seed)
@@ -98,6 +103,17 @@ def _read_split(config: RunConfig, split: str, scheme: str | None) -> TaggedSent
     return part
 
 
+def _check_varied(part: TaggedSentences, column: str | None) -> None:
+    """Raises `InputError` if all words of the training data have the same tag."""
+    found = sorted({tag for tags in part.tags for tag in tags})
+    if len(found) == 1:
+        place = "the last column, or key tags" if column is None else preview(column)
+        raise Damaged(
+            f"{part.path} has nothing to learn: each tag (in {place}) is {preview(found[0])}. A "
+            "file may have its tags in another column: --tag_column names it."
+        )
+
+
 def _check_scheme(part: TaggedSentences, scheme: str) -> None:
     """Raises `InputError` if tags are not of the scheme that the user gave."""
     for sentence in part.sentences:
@@ -124,11 +140,15 @@ def _summary(data: TagData) -> str:
     types = list(dict.fromkeys(split_tag(label)[1] or label for label in data.labels))
     shown = [name for name in types if data.scheme == PLAIN or name != OUTSIDE]
     more = ", ..." if len(shown) > MOST_SHOWN else ""
-    what = "tags" if data.scheme == PLAIN else "types"
-    names = f"{data.scheme}, {len(shown)} {what} ({', '.join(shown[:MOST_SHOWN])}{more})"
+    what = "tag" if data.scheme == PLAIN else "type"
+    names = (
+        f"{data.scheme}, {format_count(len(shown), what)} ({', '.join(shown[:MOST_SHOWN])}{more})"
+    )
     parts = [
-        f"{split}: {len(part):,} sentences, {sum(map(len, part.words)):,} words, "
-        f"{len(data.windows[split]):,} windows{'' if split in data.tagged else ', no tags'}"
+        f"{split}: {format_count(len(part), 'sentence')}, "
+        f"{format_count(sum(map(len, part.words)), 'word')}, "
+        f"{format_count(len(data.windows[split]), 'window')}"
+        f"{'' if split in data.tagged else ', no tags'}"
         for split, part in data.splits.items()
     ]
     return "; ".join([f"Tags: {names}", *parts])

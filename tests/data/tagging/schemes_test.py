@@ -81,6 +81,28 @@ def test_detection(name):
     assert detect_scheme(sentences(*texts), "a") == scheme
 
 
+DOUBTFUL = {  # Plain tags, and the line and the tag that a warning names.
+    "lower case": (["o b-per"], "line 2: 'b-per'"),
+    "an underscore": (["O O", "B_PER O"], "line 11: 'B_PER'"),
+    "the prefix last": (["PER-B O"], "line 1: 'PER-B'"),
+    "an empty type": (["O B- I-"], "line 2: 'B-'"),
+    "types alone": (["PER O"], "line 2: 'O'"),
+    "parts of speech": (["NN -LRB- PRP$ , ''", "NOUN X"], None),
+}
+
+
+@pytest.mark.parametrize("name", DOUBTFUL)
+def test_plain_tags_that_look_like_entities(name, caplog):
+    texts, expected = DOUBTFUL[name]
+    assert detect_scheme(sentences(*texts), "a.conll") == "plain"
+    line, _, tag = (expected or "").partition(": ")
+    assert (
+        (f"a.conll, {line}" in caplog.text)
+        == (f"Received: {tag}" in caplog.text)
+        == (expected is not None)
+    )
+
+
 # The line of the tag that does not fit, or of the last word before the end of a sentence.
 MIXED = {
     "IOB1 in IOB2": (["B-PER I-PER O"] * 3 + ["O I-PER O"], "line 32"),

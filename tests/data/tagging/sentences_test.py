@@ -21,6 +21,7 @@ GERMEVAL = (
 )
 CONLL_2003 = "-DOCSTART- -X- O O\n\nEU NNP B-NP I-ORG\nrejects VBZ B-VP O\n\n-DOCSTART- -X- O O\n"
 PLUS = "# global.columns = ID FORM NER\n# text\n1 in O\n2 Rome B-LOC\n"
+UD = "# sent_id = 1\n1\tin\tin\tADP\n2\tRome\tRome\tPROPN\n"
 ONE = [(("in", "Rome"), ("O", "B-LOC"), 1)]
 FILES = {  # Content, format, (words, tags, line of the first word) of each sentence.
     "tabs": ("in\tO\nRome\tB-LOC\n\n", {}, ONE),
@@ -67,6 +68,11 @@ FILES = {  # Content, format, (words, tags, line of the first word) of each sent
         {"word_column": "FORM", "tag_column": "NER", "comments": True},
         [(("in", "Rome"), ("O", "B-LOC"), 3)],
     ),
+    "CoNLL-U": (
+        UD,
+        {"word_column": "1", "tag_column": "3", "comments": True, "separator": "\\t"},
+        [(("in", "Rome"), ("ADP", "PROPN"), 2)],
+    ),
     "a word #": ("#\tO\n# O\n", {}, [(("#", "#"), ("O", "O"), 1)]),
     "a word that is no comment": ("#a O\n# b\n", {"comments": True}, [(("#a",), ("O",), 1)]),
     "words with blanks": (
@@ -97,7 +103,7 @@ def test_files_of_columns(name, tmp_path):
     assert rows(path, TagFormat(**form), tagged=False) == untagged
 
 
-@pytest.mark.parametrize("name", ["a.conll.gz", "a.TXT", "a.tsv", "a.bio", "a.iob.gz"])
+@pytest.mark.parametrize("name", ["a.conll.gz", "a.TXT", "a.tsv", "a.bio", "a.iob.gz", "a.conllu"])
 def test_names_and_compression(name, tmp_path):
     content = b"in\tO\nRome\tB-LOC\n"
     path = write(tmp_path, gzip.compress(content) if name.endswith(".gz") else content, name)
@@ -147,6 +153,9 @@ def test_json_lines(name, tmp_path):
 def test_lines_of_words(tmp_path):
     (by_word,) = read_sentences(write(tmp_path, "\na O\nb O\n"), TagFormat())
     assert [by_word.line_of(word) for word in (0, 1)] == [2, 3]
+    commented = "# v\na O\n# x\n# y\nb O\nc O\n# z\nd O\n"
+    (by_word,) = read_sentences(write(tmp_path, commented), TagFormat(comments=True))
+    assert [by_word.line_of(word) for word in range(4)] == [2, 5, 6, 8]
     path = write(tmp_path, '\n{"tokens": ["a", "b"], "tags": ["O", "O"]}\n', "a.jsonl")
     (by_line,) = read_sentences(path, TagFormat())
     assert [by_line.line_of(word) for word in (0, 1)] == [2, 2]
@@ -171,6 +180,9 @@ REFUSED = {  # Name of the file, content, format, code and place.
     "an encoding of bytes": ("a.conll", "in O\n", {"encoding": "hex"}, "invalid: hex"),
     "cut off": ("a.conll.gz", gzip.compress(b"in\tO\n" * 99)[:-9], {}, "damaged: a.conll.gz"),
     "not compressed": ("a.conll.gz", "in\tO\n", {}, "damaged: a.conll.gz"),
+    "numbers of words": ("a.conllu", UD, {"comments": True}, "missing: word_column=1"),
+    "no tag": ("a.conll", "in O\nRome\n", {}, "damaged: has no tag"),
+    "texts": ("a.txt", "He left .\nIt rained today .\n", {}, "damaged: with a column text"),
     "a table": ("a.csv", "in,O\n", {}, "invalid: a.csv"),
     "no JSON": ("a.jsonl", '{"tokens": ["a"], "tags": ["O"]}\n{', {}, "damaged: a.jsonl, line 2"),
     "no object": ("a.jsonl", "[1]", {}, "damaged: a.jsonl, line 1"),
@@ -211,13 +223,17 @@ def test_separators(separator):
     [
         ("a.conll", "in O\n", True),
         ("a.conll", "in\n", False),
+        ("a.tsv", "in\t\n", True),  # Damaged, as are the next two.
+        ("a.jsonl", '{"tokens": ["a", "b"], "tags": ["O"]}', True),
+        ("a.jsonl", '{"tokens": ["a"], "tags": [3]}', True),
         ("a.jsonl", '{"tokens": ["a"], "tags": ["O"]}', True),
         ("a.jsonl", '{"tokens": ["a"]}', False),
         ("a.jsonl", '{"tokens": ["a"], "tags": null}', False),
     ],
 )
 def test_has_tags(file, content, expected, tmp_path):
-    assert has_tags(write(tmp_path, content, file), TagFormat()) is expected
+    form = TagFormat(separator="\t" if file.endswith(".tsv") else None)
+    assert has_tags(write(tmp_path, content, file), form) is expected
 
 
 STREAM = """

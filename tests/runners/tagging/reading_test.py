@@ -50,6 +50,19 @@ REFUSED = {
     "an empty tag": ({"train.conll": "a\tO\nb\t\n"}, {}, "damaged: train.conll, line 2"),
     "an unknown dev tag": ({"dev.conll": "a\tO\nb\tB-X\n"}, {}, "mismatch: (line 2)"),
     "an unknown test tag": ({"test.conll": "a\tB-X\n"}, {}, "mismatch: test.conll"),
+    "an empty test tag": (
+        {"test.conll": "a\t\nb\tO\n"},
+        {"separator": "\t"},
+        "damaged: test.conll, line 1",
+    ),
+    "tags that are none": ({"test.conll": "a\tJJ\n"}, {}, "mismatch: --predict_file"),
+    "no entity": ({"train.conll": "a\tB-X\tO\nb\tO\tO\n"}, {}, "damaged: --tag_column"),
+    "one plain tag": ({"train.conll": "a\tN\n\nb\tN\n"}, {}, "damaged: train.conll"),
+    "no entity in a column": (
+        {"train.conll": "a\tO\tB-X\n"},
+        {"tag_column": "1"},
+        "damaged: '1'",
+    ),
     "mixed schemes": (
         {"train.conll": "a\tI-LOC\n\nb\tS-PER\n"},
         {},
