@@ -163,14 +163,14 @@ DAMAGE = {
     "adapters of other tasks": (_adapter(tasks=["a", "b", "c"]), "invalid: parts of each task"),
     "adapters of no task": (_adapter(tasks=[]), NAMES),
     "adapters in a text": (_adapter(tasks="abc"), NAMES),
-    "an adapter of nothing": (_adapter(adapter=None), "invalid: must be an AdapterConfig"),
+    "an adapter of nothing": (_adapter(adapter=None), "invalid: adapter must be"),
     "an adapter in an adapter": (
         _config(
             lambda config: (
                 config | {"adapter": {**config["adapter"]} | {"adapter": config["adapter"]}}
             )
         ),
-        "invalid: per_task",
+        "invalid: PerTaskConfig",
     ),
     "wider adapters": (
         _config(
