@@ -94,6 +94,7 @@ def run_ours(run, data_dir):
         "eval": record["eval"],
         "steps": record["global_step"],
         "trained": record["parameters"]["trained"],
+        "precision": record["flags"]["precision"],
         "cpu_seconds": round(record["train_cpu_seconds"], 1),
         "data_sha256": record["data_sha256"],
         "command": shlex.join(["python", *command(run)]),
