@@ -6,8 +6,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from adapter_bert_tf.data.tagging.schemes import PLAIN
-
+PLAIN = "plain"  # The scheme of tags that are not parts of entities.
 Tags = Sequence[Sequence[str]]  # Of each sentence, in IOB2 or plain.
 
 

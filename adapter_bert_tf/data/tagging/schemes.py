@@ -27,8 +27,8 @@ from absl import logging
 from adapter_bert_tf.data.tagging.tag_format import Sentence
 from adapter_bert_tf.errors import Damaged
 from adapter_bert_tf.sanitize import preview
+from adapter_bert_tf.tasks.tag_metrics import PLAIN as PLAIN
 
-PLAIN = "plain"  # The scheme of tags that are not parts of entities.
 SCHEMES = ("IOB1", "IOB2", "BIOES", "BILOU", "IO", PLAIN)
 OUTSIDE = "O"
 UNTYPED = "_"

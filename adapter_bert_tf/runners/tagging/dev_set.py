@@ -8,12 +8,12 @@ import tensorflow as tf
 
 from adapter_bert_tf.data.host_shard import WHOLE_BATCH, HostShard
 from adapter_bert_tf.data.tagging.batches import eval_batches, eval_plan, features_of
+from adapter_bert_tf.data.tagging.samples import TagSamples
 from adapter_bert_tf.data.tagging.schemes import PLAIN, entities
 from adapter_bert_tf.heads.tag_decoding import decode
 from adapter_bert_tf.heads.tag_windows import MergedWindows
 from adapter_bert_tf.run.plan import Plan
 from adapter_bert_tf.runners.tagging.task_data import TagData
-from adapter_bert_tf.tasks.tag_samples import TagSamples
 
 
 class TagAnswers(NamedTuple):

@@ -5,8 +5,8 @@ import time
 import numpy as np
 import pytest
 
+from adapter_bert_tf.data.tagging.samples import TagSamples
 from adapter_bert_tf.tasks.tag_metrics import evaluate
-from adapter_bert_tf.tasks.tag_samples import TagSamples
 
 LABELS = {
     "IOB2": ["O", "B-a", "I-a", "B-b", "I-b"],
