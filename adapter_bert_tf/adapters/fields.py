@@ -25,22 +25,27 @@ Rule = tuple[Callable[[Any], bool], str]
 
 
 def is_int(value: Any) -> bool:
+    """Whether a value is an integer, and no bool."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def is_number(value: Any) -> bool:
+    """Whether a value is an integer or a float, and no bool."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def is_bool(value: Any) -> bool:
+    """Whether a value is true or false."""
     return isinstance(value, bool)
 
 
 def is_size(value: Any) -> bool:
+    """Whether a value is an integer from 1 to `LARGEST_SIZE`."""
     return is_int(value) and 0 < value <= LARGEST_SIZE
 
 
 def are_layers(value: Any) -> bool:
+    """Whether a value is None, or a list of one or more indices of layers."""
     known = isinstance(value, list | tuple) and bool(value)
     return value is None or (known and all(is_int(i) and 0 <= i < MOST_LAYERS for i in value))
 

@@ -4,18 +4,10 @@
 `head_config.json` and `model_head.safetensors`.
 """
 
-import os
-from typing import Any
-
 import numpy as np
 
-from adapter_bert_tf import storage
 from adapter_bert_tf.adapters.bottleneck_config import AdapterConfig
-from adapter_bert_tf.base.tensors import read_tensors
-from adapter_bert_tf.errors import Damaged, NotFound, Unsupported
-from adapter_bert_tf.sanitize import preview
-from adapter_bert_tf.store import schema
-from adapter_bert_tf.store.weights import DTYPES, MAX_FILE_BYTES, check_finite
+from adapter_bert_tf.interop.foreign_files import Library, float32
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter.safetensors"
 HEAD_CONFIG, HEAD_WEIGHTS = "head_config.json", "model_head.safetensors"
@@ -27,6 +19,13 @@ WEIGHT_NAMES = {
     "up_kernel": "adapter_up.weight",
     "up_bias": "adapter_up.bias",
 }
+LIBRARY = Library(
+    "AdapterHub",
+    "Save the adapter again, with its head: "
+    "model.save_adapter(folder, name, use_safetensors=True).",
+)
+require, require_sound = LIBRARY.require, LIBRARY.require_sound
+read_object, read_weights = LIBRARY.read_object, LIBRARY.read_weights
 BERT = "bert."  # Begins the names of weights, except of those saved from a bare `BertModel`.
 
 
@@ -49,51 +48,10 @@ def module_path(layer: int, sublayer: str, name: str, prefix: str = BERT) -> str
     return f"{prefix}encoder.layer.{layer}.{MODULE_PATHS[sublayer]}.adapters.{name}"
 
 
-def require(condition: Any, message: str, received: Any, *arguments: str) -> None:
-    """Raises `Unsupported` unless a condition holds; `arguments` as in `InputError`."""
-    if not condition:
-        raise Unsupported(f"AdapterHub: {message}. Received: {preview(received)}", *arguments)
-
-
-def require_sound(condition: Any, message: str, received: Any) -> None:
-    """Raises `Damaged` unless a condition holds that is true for all files of the library."""
-    if not condition:
-        raise Damaged(f"AdapterHub: {message}. Received: {preview(received)}")
-
-
 def pop_weight(tensors: dict[str, np.ndarray], name: str) -> np.ndarray:
     """Removes a weight and returns it as float32, a kernel as `[in, out]`; PyTorch's are reversed.
 
     A bias is its own transpose.
     """
     require_sound(name in tensors, "a weight is missing", name)
-    return np.ascontiguousarray(tensors.pop(name).astype(np.float32).T)
-
-
-def read_object(folder: str, name: str) -> dict[str, Any]:
-    """Reads one of the JSON files. Raises `InputError`."""
-    path = _path(folder, name)
-    values: dict[str, Any] = storage.read_json_object(path, schema.LARGEST_CONFIG, distinct=True)
-    return values
-
-
-def read_weights(folder: str, name: str) -> dict[str, np.ndarray]:
-    """Reads one of the weights' files. Raises `InputError`."""
-    path = _path(folder, name)
-    require_sound(storage.stat(path).length <= MAX_FILE_BYTES, "a file is too large", path)
-    tensors: dict[str, np.ndarray] = read_tensors(path)
-    dtypes = {str(array.dtype) for array in tensors.values()}
-    require(dtypes <= set(DTYPES), f"weights must be of {list(DTYPES)}", sorted(dtypes))
-    check_finite(tensors, f"in {path}")
-    return tensors
-
-
-def _path(folder: str, name: str) -> str:
-    path = os.path.join(folder, name)
-    if not storage.exists(path):
-        raise NotFound(
-            f"{path} does not exist. The folder has {sorted(storage.listdir(folder))[:10]}; a "
-            "`.bin` is a pickle, which is never read. Save the adapter again, with its head: "
-            "model.save_adapter(folder, name, use_safetensors=True)."
-        )
-    return path
+    return float32(tensors.pop(name))

@@ -34,7 +34,11 @@ def read_lora(
     require(not invalid, "these options of LoRA are not supported", invalid)
     layers = _layers(hub, depth)
     projections = _projections(hub)
-    is_scale = hub.get("composition_mode", "add") == "scale"
+    mode = hub.get("composition_mode", "add")
+    require(mode in ("add", "scale"), "composition_mode must be add or scale", mode)
+    is_scale, alpha = mode == "scale", hub.get("alpha", 1)
+    is_number = isinstance(alpha, int | float) and np.isfinite(alpha)
+    require_sound(is_number, "alpha must be a number", alpha)
     prefix = hub_format.BERT if any(n.startswith(hub_format.BERT) for n in tensors) else ""
     kept = None if len(layers) == depth else layers
     weights: Weights = {}
@@ -43,7 +47,7 @@ def read_lora(
             path, own = _path(layer, projection, name, prefix), f"layer_{layer}/{projection}"
             up = hub_format.pop_weight(tensors, f"{path}.lora_B")
             if is_scale:
-                scale = up.reshape(-1) * np.float32(hub.get("alpha", 1))
+                scale = up.reshape(-1) * np.float32(alpha)
                 weights[f"adapters/{own}/scale"] = scale
             else:
                 weights[f"adapters/{own}/lora_a"] = hub_format.pop_weight(tensors, f"{path}.lora_A")
@@ -70,7 +74,7 @@ def _layers(hub: Mapping[str, Any], depth: int) -> tuple[int, ...]:
 def _projections(hub: Mapping[str, Any]) -> tuple[str, ...]:
     matrices: Any = hub.get("attn_matrices", ["q", "v"]) if hub.get("selfattn_lora", True) else []
     require_sound(isinstance(matrices, list), "attn_matrices must be a list", matrices)
-    chosen = set(matrices) | {n for n, value in hub.items() if value is True}
+    chosen = set(map(str, matrices)) | {n for n, value in hub.items() if value is True}
     return tuple(name for name, (_, option) in MODULES.items() if option in chosen)
 
 

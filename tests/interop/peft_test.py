@@ -97,6 +97,14 @@ REFUSED = {
         {name: array for name, array in tensors().items() if "classifier" not in name},
         "damaged: classifier",
     ),
+    "a number instead of a matrix": (
+        {},
+        tensors() | {QUERY.format(0, "A"): np.float32(1.0)[...]},
+        "damaged: lora_A",
+    ),
+    "a list as a task": ({"task_type": ["SEQ_CLS"]}, None, "unsupported: SEQ_CLS"),
+    "a list as a method": ({"peft_type": ["LORA"]}, None, "unsupported: LORA"),
+    "a text as an alpha": ({"lora_alpha": "8"}, None, "damaged: alpha"),
     "one matrix": (
         {},
         {name: array for name, array in tensors().items() if name != QUERY.format(1, "B")},

@@ -14,7 +14,7 @@ FIGURES = json.loads(GOLDEN.read_text())
 CASES = FIGURES["cases"]
 
 
-def check(scores, figures):
+def assert_scores(scores, figures):
     default, strict = figures["default"], figures["strict_IOB2"]
     expected = {name: default[f"micro_{name}_score"] for name in ("f1", "precision", "recall")}
     expected["strict_f1"] = strict["micro_f1_score"]
@@ -24,13 +24,13 @@ def check(scores, figures):
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
 def test_golden_sequences(case):
-    check(evaluate([case["gold"]], [case["predicted"]], "IOB2"), case["scores"])
+    assert_scores(evaluate([case["gold"]], [case["predicted"]], "IOB2"), case["scores"])
 
 
 def test_golden_sequences_together():
     gold, predicted = ([case[side] for case in CASES] for side in ("gold", "predicted"))
     scores = evaluate(gold, predicted, "IOB2")
-    check(scores, FIGURES["all_ten_together"])
+    assert_scores(scores, FIGURES["all_ten_together"])
     pairs = [pair for g, p in zip(gold, predicted, strict=True) for pair in zip(g, p, strict=True)]
     assert scores["accuracy"] == sum(g == p for g, p in pairs) / len(pairs)
 

@@ -10,8 +10,9 @@ import numpy as np
 from adapter_bert_tf.adapters.variable_specs import POOLER
 from adapter_bert_tf.base import Base
 from adapter_bert_tf.errors import InputError, Missing
+from adapter_bert_tf.interop.foreign_files import float32
 from adapter_bert_tf.interop.peft_files import layout
-from adapter_bert_tf.interop.peft_files.layout import WRAPPED, float32, require, require_sound
+from adapter_bert_tf.interop.peft_files.layout import WRAPPED, require, require_sound
 from adapter_bert_tf.interop.peft_files.methods import METHODS
 from adapter_bert_tf.output.provenance import installed_versions
 from adapter_bert_tf.sanitize import preview
@@ -46,9 +47,9 @@ def import_peft(
     method = str(options.get("peft_type"))
     require(method in METHODS, f"the method must be one of {list(METHODS)}", method)
     adapter, weights = METHODS[method].read(options, tensors, base.config.num_layers)
-    task_kind = options.get("task_type")
+    task_kind = str(options.get("task_type"))
     require(task_kind in HEADS, f"task_type must be one of {list(HEADS)}", task_kind)
-    type_name, layer = HEADS[str(task_kind)]
+    type_name, layer = HEADS[task_kind]
     weights |= _saved_modules(tensors, layer)
     require(not tensors, "these weights are not supported", sorted(tensors)[:5])
     outputs = weights["head/bias"].size

@@ -12,14 +12,15 @@ from typing import Any
 import numpy as np
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.base.tensors import read_tensors
-from adapter_bert_tf.errors import Damaged, NotFound, Unsupported
+from adapter_bert_tf.errors import Damaged, Unsupported
+from adapter_bert_tf.interop.foreign_files import Library
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import schema
 from adapter_bert_tf.store.file_names import CONFIG
-from adapter_bert_tf.store.weights import DTYPES, MAX_FILE_BYTES, check_finite
 
 WEIGHTS = "adapter_model.safetensors"
+LIBRARY = Library("PEFT", "Save the adapter again with PEFT: model.save_pretrained(folder).")
+require, require_sound = LIBRARY.require, LIBRARY.require_sound
 WRAPPED = "base_model.model."  # Begins the names of all weights.
 # The library's paths of the projections of a layer.
 MODULES = {
@@ -76,35 +77,16 @@ def is_peft(folder: str) -> bool:
 
 def read_options(folder: str) -> dict[str, Any]:
     """Reads the config. Raises `InputError`."""
-    path = _path(folder, CONFIG)
-    values: dict[str, Any] = storage.read_json_object(path, schema.LARGEST_CONFIG, distinct=True)
-    return values
+    return LIBRARY.read_object(folder, CONFIG)
 
 
 def read_weights(folder: str) -> dict[str, np.ndarray]:
     """Reads all weights, by the library's names. Raises `InputError`."""
-    path = _path(folder, WEIGHTS)
-    require_sound(storage.stat(path).length <= MAX_FILE_BYTES, "a file is too large", path)
-    tensors: dict[str, np.ndarray] = read_tensors(path)
-    dtypes = {str(array.dtype) for array in tensors.values()}
-    require(dtypes <= set(DTYPES), f"weights must be of {list(DTYPES)}", sorted(dtypes))
-    check_finite(tensors, f"in {path}")
-    return tensors
-
-
-def _path(folder: str, name: str) -> str:
-    path = os.path.join(folder, name)
-    if not storage.exists(path):
-        raise NotFound(
-            f"{path} does not exist. The folder has {sorted(storage.listdir(folder))[:10]}; a "
-            "`.bin` is a pickle, which is never read. Save the adapter again with PEFT: "
-            "model.save_pretrained(folder)."
-        )
-    return path
+    return LIBRARY.read_weights(folder, WEIGHTS)
 
 
 def pop_places(tensors: dict[str, np.ndarray], weights: Collection[str]) -> dict[Place, np.ndarray]:
-    """Removes the weights of a method, and returns them by their places."""
+    """Removes the weights of a method, all of two axes, and returns them by their places."""
     projections = {path: name for name, path in MODULES.items()}
     found: dict[Place, np.ndarray] = {}
     for name in list(tensors):
@@ -113,6 +95,8 @@ def pop_places(tensors: dict[str, np.ndarray], weights: Collection[str]) -> dict
         for weight in weights:
             path = match[2].removesuffix(f".{weight}")
             if path != match[2] and path in projections:
+                shape = tensors[name].shape
+                require_sound(len(shape) == 2, f"{name} must have two axes", shape)
                 found[Place(int(match[1]), projections[path], weight)] = tensors.pop(name)
     return found
 
@@ -120,23 +104,6 @@ def pop_places(tensors: dict[str, np.ndarray], weights: Collection[str]) -> dict
 def targets(places: Iterable[Place]) -> list[str]:
     """The option `target_modules`: whole names, because `output.dense` names two modules."""
     return sorted({place.peft_path for place in places})
-
-
-def float32(array: np.ndarray) -> np.ndarray:
-    """A weight as float32, a kernel as `[in, out]`; PyTorch's are reversed."""
-    return np.ascontiguousarray(array.astype(np.float32).T)
-
-
-def require(condition: Any, message: str, received: Any) -> None:
-    """Raises `Unsupported` unless a condition holds."""
-    if not condition:
-        raise Unsupported(f"PEFT: {message}. Received: {preview(received)}")
-
-
-def require_sound(condition: Any, message: str, received: Any) -> None:
-    """Raises `Damaged` unless a condition holds that is true for all files of the library."""
-    if not condition:
-        raise Damaged(f"PEFT: {message}. Received: {preview(received)}")
 
 
 def require_plain(options: Mapping[str, Any], known: Collection[str], method: str) -> None:

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from adapter_bert_tf.adapters.methods.lora import LoraConfig
+from adapter_bert_tf.interop.foreign_files import float32
 from adapter_bert_tf.interop.peft_files.layout import (
     COMMON_OPTIONS,
     MODULES,
     Place,
-    float32,
     pop_places,
     require,
     require_plain,

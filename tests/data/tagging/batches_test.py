@@ -72,7 +72,7 @@ def as_arrays(batches):
     return [(inputs["input_word_ids"].numpy(), labels.numpy()) for inputs, labels in batches]
 
 
-def same(some, others):
+def assert_same(some, others):
     for (ids, labels), (other_ids, other_labels) in zip(some, others, strict=True):
         np.testing.assert_array_equal(ids, other_ids)
         np.testing.assert_array_equal(labels, other_labels)
@@ -80,8 +80,8 @@ def same(some, others):
 
 def test_the_same_seed_gives_the_same_batches_also_after_a_stop(features):
     first = as_arrays(train_batches(features, 2, 6, 7, LENGTH))
-    same(first, as_arrays(train_batches(features, 2, 6, 7, LENGTH)))
-    same(first[4:], as_arrays(train_batches(features, 2, 6, 7, LENGTH, start=4)))
+    assert_same(first, as_arrays(train_batches(features, 2, 6, 7, LENGTH)))
+    assert_same(first[4:], as_arrays(train_batches(features, 2, 6, 7, LENGTH, start=4)))
 
 
 @pytest.mark.parametrize(("hosts", "local"), [(1, 2), (2, 1), (2, 2)])
