@@ -23,7 +23,9 @@ class HostShard:
         return cls(replicas, context.input_pipeline_id * local, local)
 
     def split(self, dataset: tf.data.Dataset) -> tf.data.Dataset:
-        """Splits global batches, pairs of a tensor `[batch, ...]` and a tensor for every replica.
+        """Splits global batches, pairs of rows `[batch, ...]` and a tensor for every replica.
+
+        Rows are a tensor, or a structure of tensors.
 
         All hosts read the same batches in the same order, so the global batches do not depend on
         the number of hosts. Each host prepares only its own rows: one pair for each local replica
@@ -32,12 +34,16 @@ class HostShard:
         if self.replicas == 1:
             return dataset
 
-        def local_parts(rows, common):
+        def local_part(rows):
             parts = tf.reshape(rows, tf.concat([[self.replicas, -1], tf.shape(rows)[1:]], 0))
             parts = parts[self.first : self.first + self.local]
             parts.set_shape(
                 [self.local, rows.shape[0] and rows.shape[0] // self.replicas, *rows.shape[1:]]
             )
+            return parts
+
+        def local_parts(rows, common):
+            parts = tf.nest.map_structure(local_part, rows)
             return parts, tf.repeat(common[tf.newaxis], self.local, axis=0)
 
         return dataset.map(local_parts).unbatch()

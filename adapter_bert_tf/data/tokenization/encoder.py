@@ -10,7 +10,7 @@ import tensorflow_text as text
 
 from adapter_bert_tf.base.vocabulary import Vocabulary
 from adapter_bert_tf.data.tokenization.word_pieces import WordPieces
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.errors import InputError, Unsupported
 from adapter_bert_tf.sanitize import preview
 
 
@@ -39,6 +39,7 @@ class TextEncoder(tf.Module):
         self.unknown_id = vocabulary.pieces.index(special.unknown)
         self.start_id = vocabulary.pieces.index(special.start)
         self.end_id = vocabulary.pieces.index(special.end)
+        self._vocabulary = vocabulary
 
     def with_length(self, max_seq_length: int) -> "TextEncoder":
         """Returns a copy with another `max_seq_length`, which shares the vocabulary."""
@@ -84,6 +85,33 @@ class TextEncoder(tf.Module):
     def segments(self, *texts: tf.Tensor) -> list[tf.RaggedTensor]:
         """Returns the uncut word-piece ids of each text: ragged `[batch, (pieces)]` each."""
         return [self.word_pieces(t) for t in texts]
+
+    @property
+    def pieces(self) -> tuple[str, ...]:
+        """The word pieces in the order of their ids."""
+        return self._vocabulary.pieces
+
+    @property
+    def mask(self) -> str:
+        """The name of the mask, `[MASK]` in most vocabularies."""
+        return self._vocabulary.tokenizer.special.mask
+
+    def mask_id(self) -> int:
+        """Returns the id of the mask. Raises `Unsupported` for a vocabulary without one."""
+        if self.mask not in self.pieces:
+            raise Unsupported(
+                f"{self._vocabulary.path} has no {self.mask}, so nothing can be masked. Use a base "
+                "that was pretrained as a masked-language model."
+            )
+        return self.pieces.index(self.mask)
+
+    def with_masks(self, text: str) -> list[int]:
+        """Returns the uncut word-piece ids of a text in which the mask's name stands for it."""
+        (segments,) = self.segments(tf.constant(text.split(self.mask)))
+        mask, ids = self.mask_id(), list[int]()
+        for part in segments.to_list():
+            ids += [*part, mask]
+        return ids[:-1]
 
     def join(self, segments: Sequence[tf.RaggedTensor]) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
         """Cuts and joins `segments`; returns the same as `__call__`."""

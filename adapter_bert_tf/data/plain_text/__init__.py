@@ -1,0 +1,1 @@
+"""Plain text without labels: files, packed sequences of word pieces, masks."""
