@@ -220,6 +220,10 @@ class AdapterBertEncoder(networks.BertEncoderV2):
             named |= block.named_variables(f"bert/encoder/layer_{i}")
         return named | dense_variables(POOLER, self._pooler_layer)
 
+    def module(self) -> AdapterModule:
+        """The module of its calls, which leaves the base as it is; a `TaskEncoder` has others."""
+        return AdapterModule()
+
     def named_variables(self) -> dict[str, tf.Variable]:
         """As `base_variables`; a `TaskEncoder` has more."""
         return self.base_variables()

@@ -18,6 +18,7 @@ from adapter_bert_tf.adapters.variable_specs import POOLER, base_specs
 from adapter_bert_tf.base import files as base_files
 from adapter_bert_tf.base.assign import assign_weights, check_shapes
 from adapter_bert_tf.base.config import BertConfig, read_config
+from adapter_bert_tf.base.pretraining_head import read_pretraining_head
 from adapter_bert_tf.base.readers import read_shapes, read_weights
 from adapter_bert_tf.base.tokenizer_settings import TOKENIZER
 from adapter_bert_tf.base.vocabulary import Vocabulary, read_vocabulary
@@ -62,6 +63,14 @@ class Base:
     def weights(self) -> dict[str, np.ndarray]:
         """The stored weights, with a new pooler where the checkpoint has none."""
         return self.stored_weights | ({} if self.has_pooler else new_pooler(self.config))
+
+    @functools.cached_property
+    def pretraining_head(self) -> dict[str, np.ndarray]:
+        """The head that predicts masked words, by common name; empty if the files have none."""
+        if not self.weights_path:
+            return {}
+        embeddings = self.stored_weights["bert/embeddings/word_embeddings"]
+        return read_pretraining_head(self.weights_path, embeddings)
 
     @property
     def has_pooler(self) -> bool:

@@ -24,6 +24,8 @@ from adapter_bert_tf.sanitize import truncate
 
 NOT_ENCODER = r"^(cls|classifier|qa_outputs)\.|position_ids$"
 VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
+WORDS = "bert/embeddings/word_embeddings"
+TIED = "masked_lm/embedding_table"
 
 ADAPTER_BERT_VARIABLES = {
     "weights1": "down_kernel",
@@ -78,8 +80,8 @@ def read_weights(path: str) -> dict[str, np.ndarray]:
     if reader is None:
         read = tensors.read_tensors(path, NOT_ENCODER).__getitem__
     else:
-        read = functools.partial(_read_tensor, path, reader)
-    return {common: _convert(read(item.name), item, path) for common, item in stored.items()}
+        read = functools.partial(read_tensor, path, reader)
+    return {common: convert(read(item.name), item, path) for common, item in stored.items()}
 
 
 def read_shapes(path: str) -> dict[str, tuple[int, ...]]:
@@ -91,7 +93,7 @@ def _open(path):
     """(dict from common name to `Stored`, checkpoint reader or None) of a file."""
     if path.endswith(".safetensors"):
         return _in_hugging_face(path), None
-    reader = _checkpoint(path)
+    reader = open_checkpoint(path)
     shapes = {name: tuple(shape) for name, shape in reader.get_variable_to_shape_map().items()}
     is_object_based = "_CHECKPOINTABLE_OBJECT_GRAPH" in shapes
     return (_in_model_garden if is_object_based else _in_google)(path, shapes), reader
@@ -105,7 +107,7 @@ def checkpoint_errors() -> tuple[type[Exception], ...]:
     return (tf.errors.OpError, OSError, IndexError, MemoryError, ValueError)
 
 
-def _checkpoint(path):
+def open_checkpoint(path):
     """The reader of a complete TensorFlow checkpoint. Raises `InputError`."""
     try:
         reader = tf.train.load_checkpoint(_local_checkpoint(path))
@@ -125,7 +127,8 @@ def _checkpoint(path):
     return reader
 
 
-def _read_tensor(path, reader, name):
+def read_tensor(path, reader, name):
+    """The array of a variable. Raises `InputError` if it cannot be read."""
     damaged: tuple[type[Exception], ...] = (*checkpoint_errors(), RuntimeError)
     try:
         return reader.get_tensor(name)
@@ -194,13 +197,17 @@ def _in_model_garden(path, shapes):
         inner = rename(name.removeprefix(root).removesuffix(VALUE))
         if inner is not None:
             _add(stored, _apply(MODEL_GARDEN_RULES, inner), Stored(name, shapes[name]), path)
+    # The shortest path to an object names it; a pretraining head shares the word embeddings.
+    tied = [name for name in names if re.fullmatch(rf"(.*/)?{TIED}{re.escape(VALUE)}", name)]
+    if tied and WORDS not in stored:
+        stored[WORDS] = Stored(tied[0], shapes[tied[0]])
     return _require_encoder(path, stored, names)
 
 
 def _model_garden_root(path, names):
     """The path of the encoder in the object graph, and a function that renames its attributes."""
     renamers = {
-        "_embedding_layer/embeddings": _attribute_name,
+        "_embedding_norm_layer/gamma": _attribute_name,
         "layer_with_weights-0/embeddings": _functional_renamer(names),
     }
     for mark, rename in renamers.items():
@@ -241,7 +248,7 @@ def _apply(rules, name):
     return name
 
 
-def _convert(value, stored, path):
+def convert(value, stored, path):
     """The float32 array in the layout of this package. Raises `InputError`."""
     name, dtype = stored.name, value.dtype
     if not np.issubdtype(dtype, np.floating) and dtype != ml_dtypes.bfloat16:
@@ -264,7 +271,7 @@ def _add(stored, common, item, path):
 
 
 def _require_encoder(path, stored, names):
-    return stored if "bert/embeddings/word_embeddings" in stored else _fail(path, sorted(names))
+    return stored if WORDS in stored else _fail(path, sorted(names))
 
 
 def _fail(path, names):

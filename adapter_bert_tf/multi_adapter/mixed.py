@@ -56,7 +56,7 @@ def stack_weights(
 
 
 def _pad_head(name: str, value: Tensor, width: int) -> Tensor:
-    if not name.startswith("head/"):
+    if name not in ("head/kernel", "head/bias"):
         return value
     return _pad_last_axis(value, width, float("-inf") if name == "head/bias" else 0.0)
 

@@ -101,7 +101,7 @@ def _specs(config: Mapping[str, Any]) -> dict[str, VariableSpec]:
     specs = base_specs(sizes) | (adapter.specs(sizes) if adapter else {})
     if is_several(config):
         return specs | mixed_head_specs(sizes["hidden_size"], heads_of(config))
-    return specs | type_of(config).specs(sizes["hidden_size"], config["labels"])
+    return specs | type_of(config).specs(sizes, config["labels"])
 
 
 def _unused(config: Mapping[str, Any]) -> tuple[str, ...]:

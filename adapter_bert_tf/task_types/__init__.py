@@ -6,6 +6,7 @@ from typing import Any
 from adapter_bert_tf.errors import Conflict, InputError
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.task_types.classification import Classification
+from adapter_bert_tf.task_types.masked_words import MASKED_WORDS
 from adapter_bert_tf.task_types.multi_label import MultiLabel
 from adapter_bert_tf.task_types.regression import Regression
 from adapter_bert_tf.task_types.spans import SPANS
@@ -14,7 +15,8 @@ from adapter_bert_tf.task_types.tags import TAGS
 from adapter_bert_tf.task_types.task_type import TaskType
 
 TASK_TYPES: dict[str, TaskType] = {
-    kind.name: kind for kind in (Classification(), Regression(), MultiLabel(), SPANS, TAGS)
+    kind.name: kind
+    for kind in (Classification(), Regression(), MultiLabel(), SPANS, TAGS, MASKED_WORDS)
 }
 
 

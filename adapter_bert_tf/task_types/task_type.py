@@ -10,7 +10,7 @@ import numpy as np
 
 from adapter_bert_tf.adapters.modules import module_from_values
 from adapter_bert_tf.adapters.ops import Tensor
-from adapter_bert_tf.adapters.variable_specs import VariableSpec
+from adapter_bert_tf.adapters.variable_specs import Sizes, VariableSpec
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.serving_texts import Config, Pieces, Run
 from adapter_bert_tf.heads.specs import head_specs
@@ -70,9 +70,9 @@ class TaskType(abc.ABC):
         """What a head predicts, in few words."""
         return self.name
 
-    def specs(self, hidden_size: int, labels: Sequence[str]) -> dict[str, VariableSpec]:
-        """Dict from common name to `VariableSpec` of the head."""
-        return head_specs(hidden_size, self.num_outputs(labels))
+    def specs(self, sizes: Sizes, labels: Sequence[str]) -> dict[str, VariableSpec]:
+        """Dict from common name to `VariableSpec` of the head, on a base of these sizes."""
+        return head_specs(sizes["hidden_size"], self.num_outputs(labels))
 
     def logits_of(
         self,

@@ -1,0 +1,1 @@
+"""Masked words: the head that predicts word pieces."""
