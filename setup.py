@@ -33,7 +33,7 @@ setup(
         "adapter_bert_tf": ["py.typed", "data/shipped/*", "data/shipped/*/*", "report/templates/*"]
     },
     cmdclass={"build_py": WithConfigs},
-    scripts=["run_classifier.py", "run_squad.py", "run_tagger.py"],
+    scripts=["run_classifier.py", "run_squad.py", "run_tagger.py", "run_adapt.py"],
     entry_points={"console_scripts": ["adapter-bert = adapter_bert_tf.cli.main:main"]},
     python_requires=">=3.10,<3.14",
     install_requires=[

@@ -60,22 +60,26 @@ def page() -> str:
 def _table(rows: list[Setting]) -> str:
     lines = ["| setting | default | values | meaning |", "| --- | --- | --- | --- |"]
     for row in rows:
-        scripts = " and ".join(f"{command.value}.py" for command in row.commands)
-        only = "" if len(row.commands) == len(Command) else f" Only {scripts}."
+        only = _only(row)
         cells = (f"`{row.name}`", _default(row), _values(row), row.help + only)
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n"
 
 
+def _only(row: Setting) -> str:
+    """Which commands have a setting, or the one that has not; empty if all have it."""
+    others = [f"{command.value}.py" for command in Command if command not in row.commands]
+    if len(others) < 2:
+        return "".join(f" Not {name}." for name in others)
+    return f" Only {' and '.join(f'{command.value}.py' for command in row.commands)}."
+
+
 def _default(row: Setting) -> str:
-    defaults = {row.default_of(command) for command in row.commands}
-    if defaults == {None}:
-        return ""
-    return (
-        ", ".join(f"`{row.default_of(c)}` ({c.value}.py)" for c in row.commands)
-        if len(defaults) > 1
-        else f"`{row.default}`"
-    )
+    """The default, and those of commands that have another one."""
+    defaults = {f"`{row.default}`": ""} if row.default is not None else {}
+    other = {c: v for c, v in row.defaults.items() if c in row.commands and v != row.default}
+    defaults |= {f"`{value}`": f" ({command.value}.py)" for command, value in other.items()}
+    return ", ".join(f"{value}{where}" for value, where in defaults.items())
 
 
 def _values(row: Setting) -> str:

@@ -37,6 +37,11 @@ class RunConfig(Sections):
         return self.command is Command.SQUAD
 
     @property
+    def keeps_features(self) -> bool:
+        """Whether the command keeps what it makes of its files in `features_dir`."""
+        return "features_dir" in self.values
+
+    @property
     def names_task(self) -> bool:
         """Whether `--task_name` names the command's task, or several."""
         return "task_name" in self.values

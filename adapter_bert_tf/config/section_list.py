@@ -10,6 +10,7 @@ from adapter_bert_tf.config.sections.command import (
 )
 from adapter_bert_tf.config.sections.data import DataConfig, QuestionsConfig, TableConfig
 from adapter_bert_tf.config.sections.model import BaseConfig, MethodConfig
+from adapter_bert_tf.config.sections.plain_text import PlainTextConfig
 from adapter_bert_tf.config.sections.tagging import TaggingConfig
 from adapter_bert_tf.config.sections.training import EvaluationConfig, TrainingConfig
 
@@ -23,6 +24,7 @@ class Sections:
     table: TableConfig = dataclasses.field(default_factory=TableConfig)
     questions: QuestionsConfig = dataclasses.field(default_factory=QuestionsConfig)
     tagging: TaggingConfig = dataclasses.field(default_factory=TaggingConfig)
+    plain_text: PlainTextConfig = dataclasses.field(default_factory=PlainTextConfig)
     base: BaseConfig = dataclasses.field(default_factory=BaseConfig)
     method: MethodConfig = dataclasses.field(default_factory=MethodConfig)
     training: TrainingConfig = dataclasses.field(default_factory=TrainingConfig)

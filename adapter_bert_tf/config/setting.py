@@ -66,6 +66,15 @@ class Command(enum.Enum):
         "adapter_bert_tf.runners.tagging.files:check_files",
         "adapter_bert_tf.jobs.python_sentences:data_of",
     )
+    ADAPT = (
+        "run_adapt",
+        "adapt",
+        "train an adapter on plain text, to predict masked words",
+        "adapter_bert_tf.jobs.plain_text",
+        "adapter_bert_tf.runners.plain_text.runner:PlainTextRunner",
+        "adapter_bert_tf.runners.plain_text.files:check_files",
+        None,
+    )
 
     def __new__(cls, script: str, *facts: str | None) -> "Command":
         """A member whose value is the name of its script."""
@@ -105,6 +114,7 @@ class Setting:
       earlier: default of earlier versions, whose records may not name the setting.
       path: whether it is a path that a run reads, writes, or either: reads, but writes in training.
       several: whether it names several paths, separated by commas, each with an optional `NAME=`.
+      patterns: whether it names files, folders and patterns of names, separated by commas.
       common: whether it leads the command's `--help`.
       in_python: whether it may be a keyword of `abt.train`.
     """
@@ -123,6 +133,7 @@ class Setting:
     earlier: Value = None
     path: PathUse | None = None
     several: bool = False
+    patterns: bool = False
     only_with: Needed | None = None
     common: bool = False
     in_python: bool = True

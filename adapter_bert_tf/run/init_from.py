@@ -19,6 +19,7 @@ from adapter_bert_tf.store.combining.combine import SHAPE_KEYS, drop_lowest_laye
 from adapter_bert_tf.store.directory import adapter_exists, extract_task
 from adapter_bert_tf.store.multitask import TASKS, config_of, is_several, names_of, unmeasured
 from adapter_bert_tf.task_types import type_of
+from adapter_bert_tf.training.tuning import Tuning
 
 # Plural names of groups of variables; other groups keep theirs.
 GROUPS = {"adapters": "adapters", "LayerNorm": "LayerNorms"}
@@ -47,6 +48,19 @@ class InitialAdapter:
         decisive = {name: config[name] for name in (*SHAPE_KEYS, "weights_sha256")}
         return digest(decisive | ({TASKS: config[TASKS]} if is_several(config) else {}))
 
+    @property
+    def has_task(self) -> bool:
+        """Whether it was trained for a task: one for plain text leaves more open."""
+        return is_several(self.saved.config) or type_of(self.saved.config).is_task
+
+    def tuning_with(self, train_layer_norm: bool, train_pooler: bool) -> Tuning:
+        """Returns its tuning; without a task also what these settings add."""
+        tuning = contents.tuning_of(self.saved.config)
+        if self.has_task:
+            return tuning
+        with_norms = tuning.train_layer_norm or train_layer_norm
+        return dataclasses.replace(tuning, train_layer_norm=with_norms, train_pooler=train_pooler)
+
     def has_head_of(self, task: TaskData) -> bool:
         """Whether its head has the type and the labels of a task."""
         return self.has_head and fits_head(self.saved.config, task)
@@ -58,7 +72,9 @@ class InitialAdapter:
     def report(self, model: EncoderModel, task: TaskData) -> str:
         """Returns one line about the weights that are assigned."""
         specs = model.specs()
-        saved_groups = {specs[name].group for name in self.saved.weights} - {"head"}
+        # Heads of other types have variables that this model does not have.
+        shared = [name for name in self.saved.weights if not name.startswith("head/")]
+        saved_groups = {specs[name].group for name in shared} - {"head"}
         names = [GROUPS.get(group, group) for group in groups() if group in saved_groups]
         config = self.saved.config
         start = f"Starting from {self.folder}, of {contents.name_of(config)!r}: "

@@ -129,7 +129,7 @@ def check_replaced_folders(config: RunConfig) -> None:
 
 def data_config(config: RunConfig) -> RunConfig:
     """Returns only the settings that decide which data a run reads; for a subset also the seed."""
-    if config.answers_questions and not config.questions.features_dir:
+    if config.keeps_features and not config.questions.features_dir:
         features_dir = os.path.join(config.output.folder, "features")
         config = config.changed(features_dir=features_dir)
     names = {*settings.DATA, *settings.with_role(Role.ONE_QUESTION)}
@@ -193,7 +193,8 @@ def _with_pooler_default(
         if runner.uses_pooler and not (config.method.train_pooler or base.has_pooler):
             logging.warning("--train_pooler=false keeps the random pooler of a base without one.")
         return config
-    is_used = runner.uses_pooler and not initial and not METHODS[config.method.tuning].changes_base
+    is_open = not (initial and initial.has_task)
+    is_used = runner.uses_pooler and is_open and not METHODS[config.method.tuning].changes_base
     return config.with_defaults(train_pooler=is_used and not base.has_trained_pooler)
 
 

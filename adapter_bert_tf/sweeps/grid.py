@@ -124,9 +124,10 @@ def _run(config: RunConfig, values: Setting, seed: int, fold: Setting) -> tuple[
         "export_dir": None,
         "output_dir": os.path.join(out, _folder_name(config.sweeps.sweep, setting | fold, seed)),
     }
-    if config.answers_questions and not config.questions.features_dir:
+    if config.keeps_features and not config.questions.features_dir:
         common["features_dir"] = os.path.join(out, "features")
-    return setting, run_config.changed(**common)
+    known = {name: value for name, value in common.items() if name in run_config.values}
+    return setting, run_config.changed(**known)
 
 
 def _folder_name(sweep: str | None, setting: Setting, seed: int) -> str:

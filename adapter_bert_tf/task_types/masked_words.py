@@ -44,6 +44,7 @@ class MaskedWords(TaskType):
 
     name = file_head = "masked_words"
     predicts = "masked words"
+    is_task = False
     labels = ()
     text_names = ("text",)
     example_texts = ("The cat sat on the [MASK].",)

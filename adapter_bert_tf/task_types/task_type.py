@@ -37,6 +37,7 @@ class TaskType(abc.ABC):
     file_regression: ClassVar[bool] = False
     settings: ClassVar[Mapping[str, Any]] = {}  # Settings of the command that choose this type.
     predicts: ClassVar[str]  # Noun for the predictions, for messages.
+    is_task: ClassVar[bool] = True  # Or a preparation for tasks, from text without labels.
     labels: ClassVar[tuple[str, ...] | None] = None  # Of all tasks; None: each has its own.
     text_names: ClassVar[tuple[str, ...]] = ("text_a", "text_b")  # In a table and a signature.
     example_texts: ClassVar[tuple[str, ...]] = ("A text.", "Another text.")  # For the card.

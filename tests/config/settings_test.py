@@ -40,7 +40,7 @@ NOT_SWEPT = """
     task_name data_dir data_source train_file predict_file output_dir adapter_dir features_dir
     config sweep num_trials overwrite dry_run report do_train do_eval do_predict do_export merge
     export_dir split_seed dev_share seed adapter_name metric folds gpu_memory_limit
-    parallel_trials dev_file test_file tfds_name
+    parallel_trials dev_file test_file tfds_name text_files dev_files
 """
 NOT_REPEATED = "output_dir adapter_dir export_dir config overwrite gpu_memory_limit parallel_trials"
 DATA = {
@@ -58,6 +58,10 @@ DATA = {
         do_train do_eval do_predict data_source data_dir train_file dev_file test_file tfds_name
         tag_column word_column separator comments encoding scheme stride decoding adapter_name
         max_train_examples max_seq_length metric
+    """,
+    Command.ADAPT: """
+        do_train do_eval text_files dev_files text_unit dev_share mask_share whole_word_masking
+        adapter_name max_seq_length features_dir metric
     """,
 }
 METHOD = (
@@ -84,7 +88,7 @@ METHOD = (
 BASE = "base_model bert_config_file vocab_file init_checkpoint do_lower_case"
 READ = """
     data_dir base_model vocab_file bert_config_file init_checkpoint init_from fuse train_file
-    predict_file dev_file test_file
+    predict_file dev_file test_file text_files dev_files
 """
 WRITTEN = "output_dir export_dir features_dir"
 

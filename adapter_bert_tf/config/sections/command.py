@@ -5,22 +5,30 @@ import os
 from typing import Literal
 
 from adapter_bert_tf.config.roles import Role
-from adapter_bert_tf.config.setting import setting
+from adapter_bert_tf.config.setting import Command, setting
+
+# All but plain text, which only trains and is evaluated.
+_ANSWERING = tuple(command for command in Command if command is not Command.ADAPT)
 
 
 @dataclasses.dataclass(frozen=True)
 class ActionsConfig:
     """What a command does."""
 
-    do_train: bool = setting(False, "Train.", Role.TRAIN)
-    do_eval: bool = setting(False, "Evaluate on the dev set.", Role.APPLY)
-    do_predict: bool = setting(False, "Predict the test set.", Role.APPLY)
-    do_export: bool = setting(False, "Write a SavedModel that takes raw texts.", Role.EXPORT)
+    do_train: bool = setting(False, "Train.", Role.TRAIN, defaults={Command.ADAPT: True})
+    do_eval: bool = setting(
+        False, "Evaluate on the dev set.", Role.APPLY, defaults={Command.ADAPT: True}
+    )
+    do_predict: bool = setting(False, "Predict the test set.", Role.APPLY, commands=_ANSWERING)
+    do_export: bool = setting(
+        False, "Write a SavedModel that takes raw texts.", Role.EXPORT, commands=_ANSWERING
+    )
     merge: bool = setting(
         False,
         "Merge LoRA or (IA)^3 into the base's weights in the SavedModel, which is then as fast as "
         "the base alone.",
         Role.EXPORT,
+        commands=_ANSWERING,
         only_with=("do_export", (True,)),
     )
     dry_run: bool = setting(
@@ -45,6 +53,7 @@ class OutputConfig:
         None,
         "Folder of the SavedModel. Default: OUTPUT_DIR/saved_model.",
         Role.PLACE,
+        commands=_ANSWERING,
         path="written",
         only_with=("do_export", (True,)),
     )

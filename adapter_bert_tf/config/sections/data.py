@@ -10,6 +10,7 @@ from adapter_bert_tf.tasks.own import DEV_SHARE
 
 _CLASSIFIER = (Command.CLASSIFIER,)
 _OWN_FILES = tuple(command for command in Command if command.python_data)
+_LABELLED = tuple(command for command in Command if command is not Command.ADAPT)
 _table = functools.partial(
     setting, role=Role.READING, commands=_CLASSIFIER, only_with=("task_name", ("tsv",))
 )
@@ -30,27 +31,36 @@ class DataConfig:
         commands=_CLASSIFIER,
     )
     data_dir: str | None = setting(
-        None, "Folder with the task's files (local or gs://).", Role.TASK, path="read"
+        None,
+        "Folder with the task's files (local or gs://).",
+        Role.TASK,
+        commands=_LABELLED,
+        path="read",
     )
     data_source: Literal["tsv", "tfds"] = setting(
         "tsv",
         "tsv: the files in --data_dir; tfds: TensorFlow Datasets, which have GLUE and SQuAD and "
         "keep their files in --data_dir.",
         Role.TASK,
+        commands=_LABELLED,
     )
     adapter_name: str | None = setting(
         None,
         "Name of the task in the adapter. Default: the task's name; for your own table the name of "
-        "its folder, --data_dir.",
+        "its folder, --data_dir; for plain text that of the first file.",
         Role.NAME,
-        commands=_OWN_FILES,
+        commands=(*_OWN_FILES, Command.ADAPT),
     )
     max_train_examples: int | None = setting(
-        None, "Train on a seeded, stratified subset of this size.", Role.READING, lowest=2
+        None,
+        "Train on a seeded, stratified subset of this size.",
+        Role.READING,
+        commands=_LABELLED,
+        lowest=2,
     )
     max_seq_length: int = setting(
         128,
-        "Longest input in word pieces; longer ones are cut.",
+        "Longest input in word pieces; longer ones are cut. Plain text is packed to this length.",
         Role.READING,
         defaults={Command.SQUAD: 384},
         lowest=5,
@@ -111,8 +121,11 @@ class TableConfig:
     dev_share: float = _table(
         DEV_SHARE,
         "Share of the training data, drawn with --split_seed, that becomes the dev set of a table "
-        "without a dev file. 0: none; leave out --do_eval to train on all rows.",
+        "without a dev file. 0: none; leave out --do_eval to train on all rows. Of plain text: "
+        "evenly spread sequences, at most 2,000.",
         role=Role.TASK,
+        commands=(*_CLASSIFIER, Command.ADAPT),
+        defaults={Command.ADAPT: 0.01},
         lowest=0.0,
         highest=0.9,
     )
@@ -139,7 +152,7 @@ class QuestionsConfig:
         "File to train on; SQuAD JSON for questions, otherwise by default the train file in "
         "--data_dir.",
         Role.TASK,
-        commands=tuple(command for command in Command if command not in _CLASSIFIER),
+        commands=(Command.SQUAD, Command.TAGGER),
         path="read",
         in_python=False,
     )
@@ -168,8 +181,10 @@ class QuestionsConfig:
     )
     features_dir: str | None = _question(
         None,
-        "Folder that keeps windows between runs. Default: OUTPUT_DIR/features.",
+        "Folder that keeps windows, or packed plain text, between runs. Default: "
+        "OUTPUT_DIR/features.",
         Role.CACHE,
+        commands=(Command.SQUAD, Command.ADAPT),
         path="written",
     )
     question: str | None = _question(

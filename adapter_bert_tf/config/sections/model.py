@@ -80,7 +80,10 @@ class MethodConfig:
         lowest=0,
     )
     train_layer_norm: bool = _method(
-        True, "Whether methods with adapters train all LayerNorms.", only_with=_WITH_SIZES
+        True,
+        "Whether methods with adapters train all LayerNorms.",
+        defaults={Command.ADAPT: False},
+        only_with=_WITH_SIZES,
     )
     train_pooler: bool | None = _method(
         None,

@@ -9,6 +9,7 @@ from adapter_bert_tf.config.sections.model import MULTITASK_TUNINGS
 from adapter_bert_tf.config.setting import Command, setting
 
 _CLASSIFIER = (Command.CLASSIFIER,)
+_LABELLED = tuple(command for command in Command if command is not Command.ADAPT)
 _training = functools.partial(setting, role=Role.TRAINING)
 
 
@@ -54,7 +55,9 @@ class TrainingConfig:
         "Peak learning rate. Default: 1e-3; hyperformer and hyperformer++: 3e-4; methods that "
         "train the base's layers: 5e-5, pals: 2e-5.",
     )
-    num_train_epochs: float = _training(3.0, "Passes over the training data.", lowest=0.0)
+    num_train_epochs: float = _training(
+        3.0, "Passes over the training data.", defaults={Command.ADAPT: 1.0}, lowest=0.0
+    )
     warmup_proportion: float = _training(
         0.1, "Proportion of the steps in which the learning rate rises.", lowest=0.0, highest=1.0
     )
@@ -98,6 +101,7 @@ class TrainingConfig:
         "Training examples that are sorted by length together, so that a batch has similar "
         "lengths. epoch: at most a quarter of an epoch; run: 64 batches, also across epochs, as in "
         "earlier versions; no: none. No effect with --pad_to=0.",
+        commands=_LABELLED,
         earlier="run",
     )
     seed: int = setting(
@@ -135,8 +139,8 @@ class EvaluationConfig:
     metric: str | None = setting(
         None,
         "Metric that selects weights and runs, and is named on the adapter's card: accuracy, f1, "
-        "macro_f1, mcc; for scores pearson, spearman; for questions exact_match, f1. Default: the "
-        "first that the task reports.",
+        "macro_f1, mcc; for scores pearson, spearman; for questions exact_match, f1; for masked "
+        "words log_likelihood, accuracy. Default: the first that the task reports.",
         Role.METRIC,
     )
     keep: Literal["last", "best"] = _training(
@@ -148,4 +152,6 @@ class EvaluationConfig:
         None, "Stop after this many evaluations in a row without improvement.", lowest=1
     )
     eval_batch_size: int = setting(8, "Examples in an evaluation step.", Role.PACE, lowest=1)
-    predict_batch_size: int = setting(8, "Examples in a prediction step.", Role.PACE, lowest=1)
+    predict_batch_size: int = setting(
+        8, "Examples in a prediction step.", Role.PACE, commands=_LABELLED, lowest=1
+    )

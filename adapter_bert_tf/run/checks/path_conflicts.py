@@ -74,7 +74,7 @@ def _filled(config: RunConfig) -> list[Location]:
     if config.actions.do_train:
         path = os.path.join(config.output.folder, "checkpoints")
         filled.append(Location("checkpoints", path, path))
-    if config.answers_questions:
+    if config.keeps_features:
         default = os.path.join(config.output.folder, "features")
         path = config.questions.features_dir or default
         filled.append(Location("features_dir", path, f"{path} (--features_dir)"))

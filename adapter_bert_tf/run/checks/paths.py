@@ -11,6 +11,7 @@ from adapter_bert_tf.base.files import require_checkpoint, require_no_training
 from adapter_bert_tf.config import settings
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.task_list import folders
+from adapter_bert_tf.data.plain_text.files import fixed_part, split_paths
 from adapter_bert_tf.errors import InputError, NotFound, Unavailable
 from adapter_bert_tf.lazy import tf
 from adapter_bert_tf.permissions import denied, require_open
@@ -92,9 +93,11 @@ def _is_created_later(config: RunConfig, name: str) -> bool:
 
 
 def paths_of(name: str, value: str) -> list[str]:
-    """Returns the paths in the value of a setting."""
-    several = settings.BY_NAME[name].several
-    return [path for _, path in parse_named_folders(value)] if several else [value]
+    """Returns the paths in the value of a setting; of a pattern the folder that it is in."""
+    row = settings.BY_NAME[name]
+    if row.patterns:
+        return [fixed_part(path) for path in split_paths(value)]
+    return [path for _, path in parse_named_folders(value)] if row.several else [value]
 
 
 def _check_filled_in(values: Sequence[tuple[str, str | None]]) -> None:

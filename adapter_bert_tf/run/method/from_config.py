@@ -134,7 +134,8 @@ def _of_initial(
     """Returns the method of the adapter to start from. Raises `InputError` for other settings."""
     saved = initial.saved
     check_base(saved.config, base.fingerprint())
-    adapter, tuning = contents.adapter_of(saved.config), contents.tuning_of(saved.config)
+    adapter = contents.adapter_of(saved.config)
+    tuning = initial.tuning_with(config.train_layer_norm, bool(config.train_pooler))
     agreeing = _agreeing_settings(config, adapter, tuning, dataclasses.asdict(base.config))
     different = [
         f"--{name}={getattr(config, name)}"

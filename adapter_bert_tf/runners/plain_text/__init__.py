@@ -1,0 +1,1 @@
+"""Plain text without labels: masked-language-model training."""
