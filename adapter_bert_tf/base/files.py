@@ -44,13 +44,13 @@ class BaseFiles:
     origin: Origin
 
 
-def find_base(source: str | os.PathLike[str]) -> BaseFiles:
+def find_base(source: str | os.PathLike[str], needs_weights: bool = True) -> BaseFiles:
     """Finds the files of the base at `source`.
 
     It is a folder, a checkpoint prefix or `.index` file in it, a `.safetensors` file in it (all
     local or gs://), an installed package that holds such a folder, or a name on the Hugging Face
     Hub or on Kaggle. Raises `InputError`, with the names of the files there, for an incomplete
-    base.
+    base; unless `needs_weights`, weights may be missing.
     """
     place = storage.path_of(source)
     require_no_training(place)
@@ -70,7 +70,7 @@ def find_base(source: str | os.PathLike[str]) -> BaseFiles:
     return BaseFiles(
         config=os.path.join(folder, _first(configs, names, "configuration", folder)),
         vocabulary=os.path.join(folder, _first(VOCABULARIES, names, "vocabulary", folder)),
-        weights=weights or os.path.join(folder, _weights_name(names, folder)),
+        weights=weights or _weights_in(folder, names, needs_weights),
         origin=dataclasses.replace(origin, license=_license(folder, names)),
     )
 
@@ -197,6 +197,16 @@ def _first(candidates: list[str], names: list[str], what: str, folder: str) -> s
     raise NotFound(
         f"No {what} ({' or '.join(candidates)}) in {folder!r}. Found: {preview(names, 600)}"
     )
+
+
+def _weights_in(folder: str, names: list[str], needed: bool) -> str | None:
+    """The path of the weights in a folder; None without any, unless they are needed."""
+    try:
+        return os.path.join(folder, _weights_name(names, folder))
+    except NotFound:
+        if needed:
+            raise
+        return None
 
 
 def _weights_name(names: list[str], folder: str) -> str:

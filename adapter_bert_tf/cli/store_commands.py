@@ -14,6 +14,7 @@ from adapter_bert_tf.interop import hub
 from adapter_bert_tf.interop.adapter_bert import import_checkpoint
 from adapter_bert_tf.interop.adapterhub import import_adapter, is_adapterhub
 from adapter_bert_tf.interop.adapterhub_export import export_adapter
+from adapter_bert_tf.interop.base_folder import export_base
 from adapter_bert_tf.interop.peft_files.exporting import export_peft
 from adapter_bert_tf.interop.peft_files.importing import import_peft
 from adapter_bert_tf.interop.peft_files.layout import is_peft
@@ -227,7 +228,13 @@ def export_adapters(parsed: argparse.Namespace) -> None:
     saved = load_adapter(folder)
     require_one_task(saved.config, folder)
     source = parsed.base_model or base_source(saved.config)
-    base = load_base(source).for_adapter(saved.config["base"])
+    # The weights of a base of random weights are those of the adapter.
+    base = load_base(source, needs_weights=parsed.format != "base")
+    base = base.for_adapter(saved.config["base"])
+    if parsed.format == "base":
+        export_base(saved, parsed.output, base)
+        print(printable(f"Base: {parsed.output}"))
+        return
     if parsed.format == "peft":
         export_peft(saved, parsed.output, base)
         print(f"Files for PEFT: {parsed.output}")
