@@ -45,7 +45,7 @@ def export_base(saved: SavedAdapter, folder: str, base: Base) -> None:
     if config["adapter"]:
         raise Unsupported(
             f"The files of a base cannot hold the modules of {config['method']!r}; only methods "
-            "that train the base itself, such as --tuning=full, can be exported as one."
+            "that train the base itself, such as full tuning, can be exported as one."
         )
     check_base(config, base.fingerprint())
     require_free(folder)

@@ -158,17 +158,14 @@ class MaskedWords(TaskType):
         return list(answer.values())
 
     def serve_texts(self, run: Run, config: Config, pieces: Pieces) -> Any:
-        raise no_saved_model()
+        raise _no_saved_model()
 
     def serve_ids(self, run: Run, config: Config) -> Any:
-        raise no_saved_model()
+        raise _no_saved_model()
 
 
-def no_saved_model() -> Unsupported:
-    """The error for a SavedModel of masked words."""
-    return Unsupported(
-        "There is no SavedModel of masked words. Leave out --do_export; Predictor fills [MASK]."
-    )
+def _no_saved_model() -> Unsupported:
+    return Unsupported("There is no SavedModel of masked words; Predictor fills their [MASK].")
 
 
 def _best(scores: np.ndarray, pieces: Sequence[str]) -> Filled:
