@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.errors import Damaged, NotFound, Unavailable
+from adapter_bert_tf.errors import Damaged, NotFound, Unavailable, Unsupported
 from adapter_bert_tf.sanitize import preview, truncate
 
 Unit = Literal["line", "paragraph"]
@@ -56,7 +56,7 @@ def find_files(paths: Iterable[str]) -> list[str]:
 
 def _files_at(path: str) -> list[str]:
     if is_pattern(path):
-        files = [file for file in sorted(storage.glob(path)) if not storage.isdir(file)]
+        files = [file for file in sorted(storage.glob(path)) if _is_file(file)]
         if not files:
             raise NotFound(f"No file matches {path!r}.")
         return files
@@ -67,12 +67,20 @@ def _files_at(path: str) -> list[str]:
             for name in names
             if name.lower().endswith(EXTENSIONS) and not name.startswith(".")
         ]
+        files = [file for file in files if _is_file(file)]
         if not files:
             raise NotFound(f"The folder {path!r} has no file {' or '.join(EXTENSIONS)}.")
         return sorted(files)
     if not storage.exists(path):
         raise NotFound(f"There is no text file {path!r}.")
+    if not _is_file(path):
+        raise Unsupported(f"{path} is not a regular file, and is read more than once.")
     return [path]
+
+
+def _is_file(path: str) -> bool:
+    """Whether a path is a file and not, for example, a pipe, which would wait forever."""
+    return not storage.isdir(path) if storage.is_remote(path) else os.path.isfile(path)
 
 
 def digest(paths: Iterable[str]) -> str:

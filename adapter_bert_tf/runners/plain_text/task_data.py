@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from absl import logging
 
+from adapter_bert_tf import storage
 from adapter_bert_tf.base.vocabulary import Vocabulary
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.data.checks import WORTH_A_WARNING
@@ -123,6 +124,7 @@ def read(config: RunConfig, vocabulary: Vocabulary, saved: SavedAdapter | None) 
     metric = _metric(config)
     texts = {"train": text_files(config) if uses_text_files(config) else []}
     texts["dev"] = dev_files(config) if config.actions.do_eval else []
+    _warn_of_seen(texts)
     packed, digests = {}, {}
     for split, paths in texts.items():
         if paths:
@@ -153,6 +155,16 @@ def read(config: RunConfig, vocabulary: Vocabulary, saved: SavedAdapter | None) 
     )
     print(printable(_summary(data, packed)), flush=True)
     return data
+
+
+def _warn_of_seen(texts: Mapping[str, list[str]]) -> None:
+    """Warns of files to evaluate on that are also trained on."""
+    seen = {*map(storage.real, texts["train"])} & {*map(storage.real, texts["dev"])}
+    if seen:
+        logging.warning(
+            "--dev_files has %s, which --text_files has too: the dev set was trained on.",
+            preview(sorted(seen)),
+        )
 
 
 def _packed(

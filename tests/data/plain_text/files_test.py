@@ -1,6 +1,7 @@
 """Text files: which there are, their texts, and what is refused."""
 
 import gzip
+import os
 
 import pytest
 
@@ -54,6 +55,14 @@ def test_paths_without_files_are_refused(folder, path, named):
     (folder / "empty").mkdir()
     with raises_code("not_found", named):
         files.find_files([str(folder / path)])
+
+
+def test_a_pipe_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "pipe.txt")
+    with raises_code("unsupported", "pipe.txt"):
+        files.find_files([str(tmp_path / "pipe.txt")])
+    with raises_code("not_found"):
+        files.find_files([str(tmp_path / "*.txt")])
 
 
 CONTENT = "\ufeff one \r\ntwo\n\n \n  three\tfour\nfive"
