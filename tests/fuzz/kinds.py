@@ -1,6 +1,17 @@
 """The kinds of input: a new one is a row."""
 
-from tests.fuzz import adapters, answers, bases, questions, reports, tables, tags, trees, yamls
+from tests.fuzz import (
+    adapters,
+    answers,
+    bases,
+    plain_text,
+    questions,
+    reports,
+    tables,
+    tags,
+    trees,
+    yamls,
+)
 from tests.fuzz.cases import Kind
 
 TABLE_NAMES = ("text_a", "header=False", "delimiter", "encoding")
@@ -12,6 +23,8 @@ KINDS = {
     "questions": Kind(questions.cases(), questions.read, examples=25),
     "windows kept": Kind(questions.caches(), questions.cache, examples=10),
     "tagged words": Kind(tags.cases(), tags.read, TAG_NAMES, examples=60),
+    "plain text": Kind(plain_text.cases(), plain_text.read, examples=60),
+    "packed text": Kind(plain_text.caches(), plain_text.cache, examples=20),
     "adapter directories": Kind(adapters.cases(), adapters.load, examples=25),
     "adapter files": Kind(adapters.files(), adapters.read, ("--adapter", "layers"), examples=30),
     "bases": Kind(bases.configs(), bases.read, examples=25),

@@ -13,8 +13,8 @@ PASSING = {
     "resumed_from_step",
 }
 EVENTS = re.compile(r"(.*/)?events\.out\.tfevents\.\d+\..*")  # A run has one for each start.
-# A name of its own each time: of the shards of windows.
-DRAWN = re.compile(r"features/(\w+)/[0-9a-f]{8}-(\d\d\.tfrecord)")
+# A name of its own each time: of the shards of windows, and of packed text.
+DRAWN = re.compile(r"features/(\w+)/[0-9a-f]{8}[-.](\d\d\.tfrecord|sequences)")
 
 
 def differences(expected, found):
@@ -101,7 +101,7 @@ READERS = (
     (r"metrics\.jsonl", _metrics),
     # Drawn from the others, with their times and losses.
     (r"(.*/)?report\.html", _nothing),
-    (r"features/\w+/done\.json", lambda path: _json(path) | {"name": ""}),
+    (r"features/\w+/(done|packed)\.json", lambda path: _json(path) | {"name": ""}),
     (r"checkpoints/checkpoint", _state),
     (r"checkpoints/ckpt-\d+\.index|saved_model/variables/variables\.index", _checkpoint),
     (r"checkpoints/ckpt-\d+\.data-.*|saved_model/variables/variables\.data-.*", _nothing),

@@ -17,6 +17,10 @@ ANSWER = (
     *("--do_train", "--do_predict", "--do_export", "--train_batch_size=6", "--num_train_epochs=4"),
     *("--learning_rate=1e-2", "--save_checkpoints_steps=2", *squad_test.TINY),
 )
+ADAPT = (
+    *("--max_seq_length=16", "--train_batch_size=8", "--num_train_epochs=2"),
+    *("--learning_rate=1e-2", "--save_checkpoints_steps=2", "--whole_word_masking"),
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,7 +28,7 @@ class Scene:
     """A run that is killed.
 
     Args:
-      script: `run_classifier` or `run_squad`.
+      script: `run_classifier`, `run_squad` or `run_adapt`.
       flags: of the command, without paths.
       before: of a command that has run in the same folder before, or None.
     """
@@ -40,6 +44,7 @@ SCENES = {
         "run_classifier", (*CLASSIFY, "--overwrite"), (*CLASSIFY, *BEST, "--seed=3")
     ),
     "squad": Scene("run_squad", ANSWER),
+    "text": Scene("run_adapt", ADAPT),
 }
 FOREIGN = ("notes.txt", "other/run.json", "out/mine.txt", "out/mine/adapter.safetensors")
 
@@ -50,6 +55,9 @@ def inputs(scene, folder):
     paths = base_flags(folder / "base")
     if scene.script == "run_classifier":
         return [*paths, f"--data_dir={write_mrpc(folder / 'MRPC', rows=16)}"]
+    if scene.script == "run_adapt":
+        (folder / "text.txt").write_text("the cat sat on the mat .\nwe walk in the sun\n" * 20)
+        return [*paths, f"--text_files={folder}/text.txt"]
     train, dev = (squad_test.write(folder, name) for name in ("train", "dev"))
     return [*paths, f"--train_file={train}", f"--predict_file={dev}"]
 

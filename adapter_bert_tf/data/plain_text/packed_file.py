@@ -89,14 +89,14 @@ def cached_sequences(
         folder = str(storage.cache_folder() / "sequences")
     text = json.dumps({**key, "length": length, "format": FORMAT}, sort_keys=True)
     path = os.path.join(folder, hashlib.sha256(text.encode()).hexdigest()[:16])
-    if found := _read_done(path):
-        return found
     dtype = "<u2" if vocabulary_size <= 1 << 16 else "<i4"
+    if found := _read_done(path, dtype, length):
+        return found
     try:
         storage.makedirs(path)
         with OutputDir(path, CONTENTS).lock(wait=True):
             # Another run may have written them in the meantime.
-            return _read_done(path) or _write(path, key, dtype, length, pack)
+            return _read_done(path, dtype, length) or _write(path, key, dtype, length, pack)
     except OSError as error:
         advice = "Free some space, or choose" if error.errno == errno.ENOSPC else "Choose"
         raise Unavailable(
@@ -135,22 +135,22 @@ def _write(path: str, key: Mapping[str, Any], dtype: str, length: int, pack: Pac
     return PackedFile(file_path, dtype, length, count, last, counts)
 
 
-def _read_done(path: str) -> PackedFile | None:
+def _read_done(path: str, dtype: str, length: int) -> PackedFile | None:
     """The complete file in a folder; None for a missing or damaged one."""
     done = os.path.join(path, DONE_FILE)
     if not os.path.isfile(done):
         return None
     with contextlib.suppress(ValueError, KeyError, TypeError, OSError):
         values = parse_json(storage.read_bytes(done))
-        found = PackedFile(
-            os.path.join(path, os.path.basename(values["name"])),
-            values["dtype"],
-            values["length"],
-            values["count"],
-            values["last_length"],
-            Counts(**values["counts"]),
-        )
-        if _digest(found.path) == values["sha256"]:
+        file_path = os.path.join(path, os.path.basename(values["name"]))
+        numbers = [values["count"], values["last_length"], *values["counts"].values()]
+        if any(type(number) is not int or number < 0 for number in numbers):
+            return None
+        count, last, *_ = numbers
+        found = PackedFile(file_path, dtype, length, count, last, Counts(**values["counts"]))
+        size = count * length * np.dtype(dtype).itemsize
+        is_sound = 0 < last <= length and 0 < size == os.path.getsize(file_path)
+        if is_sound and _digest(file_path) == values["sha256"]:
             return found
     return None
 
