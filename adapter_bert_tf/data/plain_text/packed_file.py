@@ -17,7 +17,7 @@ import numpy as np
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.data.plain_text.packing import Counts
-from adapter_bert_tf.errors import Damaged, Unavailable
+from adapter_bert_tf.errors import Damaged, InputError, Unavailable
 from adapter_bert_tf.output.output_dir import Contents, OutputDir
 from adapter_bert_tf.sanitize import parse_json
 
@@ -91,6 +91,7 @@ def cached_sequences(
     path = os.path.join(folder, hashlib.sha256(text.encode()).hexdigest()[:16])
     dtype = "<u2" if vocabulary_size <= 1 << 16 else "<i4"
     if found := _read_done(path, dtype, length):
+        _remove_stale(path, found)
         return found
     try:
         storage.makedirs(path)
@@ -133,6 +134,18 @@ def _write(path: str, key: Mapping[str, Any], dtype: str, length: int, pack: Pac
     }
     storage.write_text(os.path.join(path, DONE_FILE), json.dumps(values, indent=2))
     return PackedFile(file_path, dtype, length, count, last, counts)
+
+
+def _remove_stale(path: str, found: PackedFile) -> None:
+    """Removes what killed processes left."""
+    current = {DONE_FILE, os.path.basename(found.path)}
+    if {*storage.listdir(path)} <= current:
+        return
+    # If another run holds the folder, or this user may only read it, they stay.
+    with contextlib.suppress(InputError, OSError), OutputDir(path, CONTENTS).lock():
+        for name in {*storage.listdir(path)} - current:
+            if SEQUENCES.fullmatch(name):
+                storage.remove(os.path.join(path, name))
 
 
 def _read_done(path: str, dtype: str, length: int) -> PackedFile | None:
