@@ -4,6 +4,7 @@
 from adapter_bert_tf.adapters.methods import bottleneck as bottleneck
 from adapter_bert_tf.adapters.methods import compacter as compacter
 from adapter_bert_tf.adapters.methods import fusion as fusion
+from adapter_bert_tf.adapters.methods import gated as gated
 from adapter_bert_tf.adapters.methods import hyperformer as hyperformer
 from adapter_bert_tf.adapters.methods import ia3 as ia3
 from adapter_bert_tf.adapters.methods import lora as lora

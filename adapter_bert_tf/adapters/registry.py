@@ -40,9 +40,9 @@ class ModuleConfig:
       kind: its name in files.
       module_class: the `AdapterModule` that computes it; `module_for` sets it.
       groups: of its variables, in the order of the report.
-      adds_positions: whether keys and values get more positions.
       why_unmerged: why it cannot be merged into the base; empty if it can.
       stackable: whether rows of one batch may each have values of their own.
+      composite: whether it consists of other methods.
       borrowed_groups: groups whose values come from other adapters; an adapter directory also holds
         the files of those adapters.
       generates: whether the adapters of a task are computed from other variables. They then differ
@@ -54,9 +54,9 @@ class ModuleConfig:
     kind: ClassVar[str]
     module_class: ClassVar[type[AdapterModule]]
     groups: ClassVar[tuple[str, ...]] = ("adapters",)
-    adds_positions: ClassVar[bool] = False
     why_unmerged: ClassVar[str] = "it computes what a dense layer cannot"
     stackable: ClassVar[bool] = False
+    composite: ClassVar[bool] = False
     borrowed_groups: ClassVar[tuple[str, ...]] = ()
     generates: ClassVar[bool] = False
     adjustable: ClassVar[Mapping[str, tuple[str, ...]]] = {}
@@ -102,6 +102,11 @@ class ModuleConfig:
     def changed_sublayers(self) -> tuple[str, ...]:
         """The sublayers that change, of `modules.PROJECTIONS`; none if that is not known."""
         return ()
+
+    @property
+    def adds_positions(self) -> bool:
+        """Whether keys and values get more positions."""
+        return False
 
     def sizes(self, num_layers: int) -> tuple[int, ...]:
         """The sizes of all places that have one, such as ranks, for lists of adapters."""

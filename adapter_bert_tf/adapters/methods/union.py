@@ -39,6 +39,7 @@ class UnionConfig(ModuleConfig):
     """
 
     stackable: ClassVar[bool] = True
+    composite: ClassVar[bool] = True
     why_unmerged: ClassVar[str] = "only LoRA and (IA)^3 by themselves can be"
     adjustable: ClassVar[Mapping[str, tuple[str, ...]]] = dict.fromkeys(
         ("size", "layers", "init_scale"), ("members",)
@@ -145,6 +146,10 @@ class UnionModule(AdapterModule):
             for i, member in enumerate(config.members)
         ]
 
+    @property
+    def reads_all_positions(self) -> bool:
+        return any(member.reads_all_positions for member in self.members)
+
     def _dropouts_of(self, index: int) -> dict[str, Function]:
         prefix = f"{index}/"
         return {
@@ -168,10 +173,10 @@ class UnionModule(AdapterModule):
         return {name for member in self.members for name in member.projections(layer)}
 
     def adapt_projection(self, projection: Projection) -> tf.Tensor:
-        layer, name, output = projection.layer, projection.name, projection.output
         for member in sorted(self.members, key=lambda m: m.config.adds_positions):
-            output = projection_output(member, layer, name, projection.input, output)
-        return output
+            output = projection_output(member, projection)
+            projection = dataclasses.replace(projection, output=output)
+        return projection.output
 
     def norm(self, name: str, base_norm: Any) -> Function:
         for member in self.members:

@@ -48,7 +48,7 @@ class MethodConfig:
     adapter: str = _method(
         "houlsby",
         "Preset (houlsby, adapter_bert, pfeiffer, parallel, scaled_parallel, lora, ia3, prefix, "
-        "compacter, compacter++, mam) or a JSON file of a method's configuration.",
+        "compacter, compacter++, mam, unipelt) or a JSON file of a method's configuration.",
         only_with=_WITH_ADAPTERS,
     )
     adapter_size: int | None = _method(

@@ -9,7 +9,7 @@ from adapter_bert_tf.adapters.registry import ModuleConfig
 from tests.runners.multitask_test import run, write_cola
 from tests.runs import base_flags, command, train, try_to_train, write_mrpc
 
-OTHERS = ["lora", "ia3", "prefix", "compacter", "mam"]
+OTHERS = ["lora", "ia3", "prefix", "compacter", "mam", "unipelt"]
 
 
 @pytest.fixture(scope="module")
