@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from adapter_bert_tf.base import load_base
-from adapter_bert_tf.interop.adapterhub import import_adapter
-from adapter_bert_tf.interop.adapterhub_bottleneck import reduction_factor
+from adapter_bert_tf.interop.adapterhub_files.bottleneck import reduction_factor
+from adapter_bert_tf.interop.adapterhub_files.importing import import_adapter
 from tests.interop.hub_files import HUB, drop_json, edit_json, edit_weights
 from tests.refusals import raises_code
 

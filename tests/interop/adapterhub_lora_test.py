@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from adapter_bert_tf.interop.adapterhub_lora import read_lora
+from adapter_bert_tf.interop.adapterhub_files.lora import read_lora
 from tests.refusals import raises_code
 
 PATH = "bert.encoder.layer.0.attention.self.value.loras.a"

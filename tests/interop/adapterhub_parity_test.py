@@ -8,8 +8,8 @@ from adapter_bert_tf.adapters.methods.compacter import CompacterConfig
 from adapter_bert_tf.adapters.methods.ia3 import Ia3Config
 from adapter_bert_tf.adapters.methods.lora import LoraConfig
 from adapter_bert_tf.base import load_base
-from adapter_bert_tf.interop.adapterhub import import_adapter
-from adapter_bert_tf.interop.adapterhub_export import TAKEN_NAMES, export_adapter, hub_name
+from adapter_bert_tf.interop.adapterhub_files.exporting import TAKEN_NAMES, export_adapter, hub_name
+from adapter_bert_tf.interop.adapterhub_files.importing import import_adapter
 from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.store import load_adapter, save_adapter
 from adapter_bert_tf.training.tuning import Tuning

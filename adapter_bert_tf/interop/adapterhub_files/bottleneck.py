@@ -9,8 +9,8 @@ import numpy as np
 
 from adapter_bert_tf.adapters.bottleneck_config import AdapterConfig
 from adapter_bert_tf.base.config import HUGGING_FACE_ACTIVATIONS, BertConfig
-from adapter_bert_tf.interop import adapterhub_format as hub_format
-from adapter_bert_tf.interop.adapterhub_format import module_path, require, require_sound
+from adapter_bert_tf.interop.adapterhub_files import layout
+from adapter_bert_tf.interop.adapterhub_files.layout import module_path, require, require_sound
 
 # Names of transformers, which the library lower-cases; the first of each function is written.
 ACTIVATIONS = HUGGING_FACE_ACTIVATIONS | {
@@ -56,7 +56,7 @@ def read_bottleneck(
         scale,
     )
     layers = range(depth) if options["layers"] is None else options["layers"]
-    prefix = hub_format.BERT if any(n.startswith(hub_format.BERT) for n in tensors) else ""
+    prefix = layout.BERT if any(n.startswith(layout.BERT) for n in tensors) else ""
     sizes = _sizes(tensors, layers, options["sublayers"], name, prefix)
     usual = collections.Counter(sizes.values()).most_common(1)[0][0] if sizes else 0
     is_parallel = hub.get("is_parallel", False)
@@ -70,8 +70,8 @@ def read_bottleneck(
             "layer_sizes": sizes,
         }
     )
-    names = hub_format.variable_names(adapter, depth, name, prefix)
-    weights = {own: hub_format.pop_weight(tensors, hub_name) for own, hub_name in names.items()}
+    names = layout.variable_names(adapter, depth, name, prefix)
+    weights = {own: layout.pop_weight(tensors, hub_name) for own, hub_name in names.items()}
     if is_learned:
         _fold_scales(weights, tensors, adapter, depth, name, prefix)
     require(not tensors, "some weights are not supported", sorted(tensors)[:5])
@@ -128,7 +128,7 @@ def _sizes(
     prefix: str,
 ) -> dict[int, int]:
     """The bottleneck size of each layer, from the shapes of its biases."""
-    down_bias = hub_format.WEIGHT_NAMES["down_bias"]
+    down_bias = layout.WEIGHT_NAMES["down_bias"]
     found: dict[int, set[int]] = {}
     for layer in layers:
         for sublayer in sublayers:
@@ -152,7 +152,7 @@ def _fold_scales(
     for layer in adapter.layer_indices(depth):
         for sublayer in adapter.sublayers:
             path = f"{module_path(layer, sublayer, name, prefix)}.scaling"
-            scales, own = hub_format.pop_weight(tensors, path), f"adapters/layer_{layer}/{sublayer}"
+            scales, own = layout.pop_weight(tensors, path), f"adapters/layer_{layer}/{sublayer}"
             bias = weights[f"{own}/up_bias"]
             shapes = ((1,), bias.shape)
             require_sound(scales.shape in shapes, f"{path} must be of {shapes}", scales.shape)
@@ -166,7 +166,7 @@ def write_bottleneck(
     """The library's options and weights. Raises `InputError` for what its format cannot say."""
     plain = dataclasses.replace(adapter, depth=1, layer_norm=False, normalize_output=False)
     require(adapter == plain, "only plain bottleneck adapters can be exported", adapter.to_dict())
-    names = hub_format.variable_names(adapter, sizes.num_layers, name)
+    names = layout.variable_names(adapter, sizes.num_layers, name)
     return hub_options(adapter, sizes), {hub: weights[own].T for own, hub in names.items()}
 
 

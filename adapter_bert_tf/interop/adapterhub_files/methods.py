@@ -12,9 +12,9 @@ from adapter_bert_tf.adapters.methods.lora import LoraConfig
 from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.base.config import BertConfig
 from adapter_bert_tf.errors import Unsupported
-from adapter_bert_tf.interop.adapterhub_bottleneck import read_bottleneck, write_bottleneck
-from adapter_bert_tf.interop.adapterhub_compacter import read_compacter, write_compacter
-from adapter_bert_tf.interop.adapterhub_lora import read_lora, write_lora
+from adapter_bert_tf.interop.adapterhub_files.bottleneck import read_bottleneck, write_bottleneck
+from adapter_bert_tf.interop.adapterhub_files.compacter import read_compacter, write_compacter
+from adapter_bert_tf.interop.adapterhub_files.lora import read_lora, write_lora
 from adapter_bert_tf.sanitize import preview
 
 Weights: TypeAlias = dict[str, np.ndarray]

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 
 from adapter_bert_tf.adapters.methods.compacter import RULE, CompacterConfig
-from adapter_bert_tf.interop import adapterhub_bottleneck as bottleneck
-from adapter_bert_tf.interop import adapterhub_format as hub_format
-from adapter_bert_tf.interop.adapterhub_format import module_path, require, require_sound
+from adapter_bert_tf.interop.adapterhub_files import bottleneck, layout
+from adapter_bert_tf.interop.adapterhub_files.layout import module_path, require, require_sound
 
 Weights = dict[str, np.ndarray]
 # The library's options of kernels that are sums of Kronecker products; supported values.
@@ -46,7 +45,7 @@ def read_compacter(
     require(not invalid, f"these options of Compacter must be {REQUIRED_OPTIONS}", invalid)
     rest = {k: v for k, v in hub.items() if k not in REQUIRED_OPTIONS}
     options = bottleneck.common_options(rest, has_version=True, depth=depth)
-    prefix = hub_format.BERT if any(n.startswith(hub_format.BERT) for n in tensors) else ""
+    prefix = layout.BERT if any(n.startswith(layout.BERT) for n in tensors) else ""
     layers = range(depth) if options["layers"] is None else options["layers"]
     weights: Weights = {RULE: _pop(tensors, f"{prefix}shared_parameters.{name}.phm_rule", 3)}
     for layer in layers:
@@ -77,7 +76,7 @@ def write_compacter(
     """The library's options and weights. Raises `InputError` for an unsupported activation."""
     options = bottleneck.hub_options(adapter.bottleneck(), sizes) | REQUIRED_OPTIONS
     options |= OTHER_OPTIONS | {"phm_dim": adapter.n, "phm_rank": adapter.rank}
-    tensors = {f"{hub_format.BERT}shared_parameters.{name}.phm_rule": weights[RULE]}
+    tensors = {f"{layout.BERT}shared_parameters.{name}.phm_rule": weights[RULE]}
     for layer in adapter.layer_indices(sizes.num_layers):
         for sublayer in adapter.sublayers:
             path = module_path(layer, sublayer, name)

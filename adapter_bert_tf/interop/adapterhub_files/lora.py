@@ -10,8 +10,8 @@ import numpy as np
 
 from adapter_bert_tf.adapters.methods.ia3 import Ia3Config
 from adapter_bert_tf.adapters.methods.lora import LoraConfig
-from adapter_bert_tf.interop import adapterhub_format as hub_format
-from adapter_bert_tf.interop.adapterhub_format import require, require_sound
+from adapter_bert_tf.interop.adapterhub_files import layout
+from adapter_bert_tf.interop.adapterhub_files.layout import require, require_sound
 
 Weights = dict[str, np.ndarray]
 # The library's paths of the projections of a layer, and the option that adds each.
@@ -39,18 +39,18 @@ def read_lora(
     is_scale, alpha = mode == "scale", hub.get("alpha", 1)
     is_number = isinstance(alpha, int | float) and np.isfinite(alpha)
     require_sound(is_number, "alpha must be a number", alpha)
-    prefix = hub_format.BERT if any(n.startswith(hub_format.BERT) for n in tensors) else ""
+    prefix = layout.BERT if any(n.startswith(layout.BERT) for n in tensors) else ""
     kept = None if len(layers) == depth else layers
     weights: Weights = {}
     for layer in layers:
         for projection in projections:
             path, own = _path(layer, projection, name, prefix), f"layer_{layer}/{projection}"
-            up = hub_format.pop_weight(tensors, f"{path}.lora_B")
+            up = layout.pop_weight(tensors, f"{path}.lora_B")
             if is_scale:
                 scale = up.reshape(-1) * np.float32(alpha)
                 weights[f"adapters/{own}/scale"] = scale
             else:
-                weights[f"adapters/{own}/lora_a"] = hub_format.pop_weight(tensors, f"{path}.lora_A")
+                weights[f"adapters/{own}/lora_a"] = layout.pop_weight(tensors, f"{path}.lora_A")
                 weights[f"adapters/{own}/lora_b"] = up
     require(not tensors, "some weights are not supported", sorted(tensors)[:5])
     if is_scale:
@@ -78,7 +78,7 @@ def _projections(hub: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(name for name, (_, option) in MODULES.items() if option in chosen)
 
 
-def _path(layer: int, projection: str, name: str, prefix: str = hub_format.BERT) -> str:
+def _path(layer: int, projection: str, name: str, prefix: str = layout.BERT) -> str:
     return f"{prefix}encoder.layer.{layer}.{MODULES[projection][0]}.loras.{name}"
 
 
