@@ -112,7 +112,7 @@ OTHER_FUNCTIONS = {
     "a value that the library cannot compute": ("houlsby", {"residual_before_ln": "post_add"}),
     "a LayerNorm after": ("houlsby", {"ln_after": True, "adapter_residual_before_ln": True}),
     "no LayerNorm of the base": ("parallel", {"original_ln_after": False}),
-    "gates": ("parallel", {"use_gating": True}),
+    "a gate that is a number": ("parallel", {"use_gating": 1}),
 }
 
 

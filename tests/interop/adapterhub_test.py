@@ -156,9 +156,9 @@ DAMAGE = {
         _edit("adapter_config.json", lambda v: v["config"].update(scaling=float("nan"))),
         "invalid: scale",
     ),
-    "of prefix tuning": (
-        _edit("adapter_config.json", lambda v: v["config"].update(architecture="prefix_tuning")),
-        "unsupported: prefix_tuning",
+    "of prompt tuning": (
+        _edit("adapter_config.json", lambda v: v["config"].update(architecture="prompt_tuning")),
+        "unsupported: prompt_tuning",
     ),
     "text for a switch": (
         _edit("adapter_config.json", lambda v: v["config"].update(mh_adapter="no")),

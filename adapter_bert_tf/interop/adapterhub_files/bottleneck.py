@@ -27,14 +27,19 @@ REQUIRED_OPTIONS = {
     "ln_before": False,
     "ln_after": False,
     "phm_layer": False,
-    "use_gating": False,
     "inv_adapter": None,
     "adapter_residual_before_ln": False,
     "original_ln_after": True,
     "residual_before_ln": True,
     "stochastic_depth": 0.0,
 }
-BOOLEAN_OPTIONS = ("mh_adapter", "output_adapter", "is_parallel", "original_ln_before")
+BOOLEAN_OPTIONS = (
+    "mh_adapter",
+    "output_adapter",
+    "is_parallel",
+    "original_ln_before",
+    "use_gating",
+)
 SUBLAYERS = {"attention": "mh_adapter", "feed_forward": "output_adapter"}
 LEARNED_SCALES = ("learned", "channel")  # One number, or one for each position of the output.
 
@@ -56,7 +61,7 @@ def read_bottleneck(
         scale,
     )
     layers = range(depth) if options["layers"] is None else options["layers"]
-    prefix = layout.BERT if any(n.startswith(layout.BERT) for n in tensors) else ""
+    prefix = layout.bert_prefix(tensors)
     sizes = _sizes(tensors, layers, options["sublayers"], name, prefix)
     usual = collections.Counter(sizes.values()).most_common(1)[0][0] if sizes else 0
     is_parallel = hub.get("is_parallel", False)
@@ -74,7 +79,6 @@ def read_bottleneck(
     weights = {own: layout.pop_weight(tensors, hub_name) for own, hub_name in names.items()}
     if is_learned:
         _fold_scales(weights, tensors, adapter, depth, name, prefix)
-    require(not tensors, "some weights are not supported", sorted(tensors)[:5])
     return adapter, weights
 
 
@@ -92,14 +96,12 @@ def common_options(hub: Mapping[str, Any], has_version: bool, depth: int) -> dic
         f"non_linearity must be one of {list(ACTIVATIONS)}",
         hub.get("non_linearity"),
     )
-    skipped = [] if hub.get("leave_out") is None else hub["leave_out"]
-    require_sound(isinstance(skipped, list), "leave_out must be a list of layers", skipped)
-    layers = tuple(i for i in range(depth) if i not in skipped)
+    layers = layout.layers_of(hub, depth)
     return {
         "activation": ACTIVATIONS[activation],
         "dropout": hub.get("dropout", 0.0),
         "sublayers": tuple(sublayer for sublayer, option in SUBLAYERS.items() if hub.get(option)),
-        "layers": layers if skipped else None,
+        "layers": layers if hub.get("leave_out") else None,
         "normalize_input": hub.get("original_ln_before", False),
     }
 
@@ -190,7 +192,8 @@ def hub_options(adapter: AdapterConfig, sizes: BertConfig) -> dict[str, Any]:
         "is_parallel": adapter.placement == "parallel",
         "init_weights": "bert",
         "cross_adapter": False,
-        "leave_out": [i for i in range(sizes.num_layers) if i not in layers],
+        "leave_out": layout.left_out(layers, sizes.num_layers),
+        "use_gating": False,
     }
 
 

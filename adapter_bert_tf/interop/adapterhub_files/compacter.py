@@ -45,7 +45,7 @@ def read_compacter(
     require(not invalid, f"these options of Compacter must be {REQUIRED_OPTIONS}", invalid)
     rest = {k: v for k, v in hub.items() if k not in REQUIRED_OPTIONS}
     options = bottleneck.common_options(rest, has_version=True, depth=depth)
-    prefix = layout.BERT if any(n.startswith(layout.BERT) for n in tensors) else ""
+    prefix = layout.bert_prefix(tensors)
     layers = range(depth) if options["layers"] is None else options["layers"]
     weights: Weights = {RULE: _pop(tensors, f"{prefix}shared_parameters.{name}.phm_rule", 3)}
     for layer in layers:
@@ -55,7 +55,6 @@ def read_compacter(
                 rank = 1 if own.endswith("bias") else 3
                 weight = _pop(tensors, f"{path}.{theirs}", rank)
                 weights[f"adapters/layer_{layer}/{sublayer}/{own}"] = weight
-    require(not tensors, "some weights are not supported", sorted(tensors)[:5])
     first = next((w for own, w in weights.items() if own.endswith("down_bias")), np.zeros(0))
     left = next((w for own, w in weights.items() if own.endswith("down_left")), np.zeros((0, 0, 1)))
     config = CompacterConfig(
