@@ -18,6 +18,7 @@ import sys
 
 import yaml
 
+from adapter_bert_tf.adapters.config import PRESETS
 from adapter_bert_tf.tasks import find_task
 from benchmarks import ledger
 from benchmarks.tpu_hlo import CHIPS, Case
@@ -89,6 +90,15 @@ def plan():
     ]
     own = [case for _, configs in shapes for cases_ in configs.values() for case in cases_]
     return list(dict.fromkeys(cases + own))
+
+
+def preset_cases():
+    """Returns both steps of every preset with BERT-base, as Python users train it."""
+    return [
+        Case("v5e", step, "base", "classes", 2, preset, 0, "adamw", "bfloat16", 128, 4)
+        for preset in PRESETS
+        for step in ("train", "predict")
+    ]
 
 
 def is_common(shape):
@@ -233,6 +243,17 @@ def cells(row):
     return f"{arguments:,.0f} MiB | {temporaries:,.0f} MiB | {share:.1%} | {row['flops']:.2e}"
 
 
+def presets(rows):
+    """Returns Markdown lines: the steps of every preset."""
+    lines = [
+        "| preset | step | arguments | temporaries | of memory | operations |",
+        "| --- |" + " --- |" * 5,
+    ]
+    return lines + [
+        f"| `{case.adapter}` | {case.step} | {cells(rows.get(case))} |" for case in preset_cases()
+    ]
+
+
 def batches(rows):
     """Returns Markdown lines: the largest batches."""
     lines = [
@@ -255,7 +276,7 @@ def batches(rows):
 
 def write_tables():
     """Rewrites the tables of docs/tpu.md."""
-    LEDGER.write_tables(batches, steps)
+    LEDGER.write_tables(batches, presets, steps)
 
 
 def main():
@@ -263,7 +284,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--table", action="store_true", help="Only write docs/tpu.md.")
     if not parser.parse_args().table:
-        compile_missing(plan())
+        compile_missing([*preset_cases(), *plan()])
         for case in searches():
             largest(case, compiling(case))
     write_tables()
