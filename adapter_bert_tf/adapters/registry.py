@@ -108,6 +108,14 @@ class ModuleConfig:
         """Whether keys and values get more positions."""
         return False
 
+    @property
+    def learning_rate(self) -> float | None:
+        """Its peak learning rate where none is given; None: that of the tuning.
+
+        A method that needs another has a class attribute of this name.
+        """
+        return None
+
     def sizes(self, num_layers: int) -> tuple[int, ...]:
         """The sizes of all places that have one, such as ranks, for lists of adapters."""
         first, *_ = self.adjustable.get("size", (None,))

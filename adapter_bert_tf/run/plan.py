@@ -61,6 +61,12 @@ class Method:
     tuning: Tuning
     dtype: str
 
+    @property
+    def usual_rate(self) -> float:
+        """The peak learning rate where none is given: the adapter's own, or the tuning's."""
+        own = self.adapter.learning_rate if self.adapter else None
+        return own or self.tuning.usual_rate
+
 
 @dataclasses.dataclass(frozen=True)
 class Plan:

@@ -81,6 +81,10 @@ class GatedConfig(ModuleConfig):
         return self.member.adds_positions
 
     @property
+    def learning_rate(self) -> float | None:
+        return self.member.learning_rate
+
+    @property
     def changed_sublayers(self) -> tuple[str, ...]:
         return self.member.changed_sublayers
 

@@ -79,6 +79,11 @@ class UnionConfig(ModuleConfig):
         named = [getattr(member, "layers", None) or () for member in self.members]
         return tuple(sorted({layer for layers in named for layer in layers})) or None
 
+    @property
+    def learning_rate(self) -> float | None:
+        """The lowest that a member has."""
+        return min((m.learning_rate for m in self.members if m.learning_rate), default=None)
+
     def adjusted(self, **values: Any) -> UnionConfig:
         members = list(self.members)
         for name, value in values.items():
