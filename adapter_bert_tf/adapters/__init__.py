@@ -1,6 +1,8 @@
 """Adapters: their configurations, their computation, and the encoder that runs with them."""
 
 # A kind of modules is registered when its file is imported: one line for each method.
+from adapter_bert_tf.adapters.languages import invertible as invertible
+from adapter_bert_tf.adapters.languages import stack as stack
 from adapter_bert_tf.adapters.methods import bottleneck as bottleneck
 from adapter_bert_tf.adapters.methods import compacter as compacter
 from adapter_bert_tf.adapters.methods import fusion as fusion

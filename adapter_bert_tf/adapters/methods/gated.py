@@ -49,6 +49,7 @@ class GatedConfig(ModuleConfig):
         given: Any = self.member
         member = ModuleConfig.from_dict(given) if isinstance(given, Mapping) else given
         known = isinstance(member, ModuleConfig) and member.stackable and not member.composite
+        known = known and not member.changes_embeddings
         message = "member must be the configuration of one method such as LoRA"
         require("Gated config", known, message, given)
         object.__setattr__(self, "member", member)

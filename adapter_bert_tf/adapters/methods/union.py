@@ -74,10 +74,18 @@ class UnionConfig(ModuleConfig):
         return tuple(name for name in PROJECTIONS if name in changed)
 
     @property
+    def changes_embeddings(self) -> bool:
+        return any(member.changes_embeddings for member in self.members)
+
+    @property
     def layers(self) -> tuple[int, ...] | None:
         """The layers that members name; None if none names any."""
         named = [getattr(member, "layers", None) or () for member in self.members]
         return tuple(sorted({layer for layers in named for layer in layers})) or None
+
+    @property
+    def adds_positions(self) -> bool:
+        return any(member.adds_positions for member in self.members)
 
     @property
     def learning_rate(self) -> float | None:
@@ -87,8 +95,13 @@ class UnionConfig(ModuleConfig):
     def adjusted(self, **values: Any) -> UnionConfig:
         members = list(self.members)
         for name, value in values.items():
-            first = 0 if name == "layers" else len(members) - 1
-            members[first:] = [member.adjusted(**{name: value}) for member in members[first:]]
+            last = len(members) - 1
+            members = [
+                member.adjusted(**{name: value})
+                if i == last or (name == "layers" and name in member.adjustable)
+                else member
+                for i, member in enumerate(members)
+            ]
         return dataclasses.replace(self, members=tuple(members))
 
     def adjusted_like(self, other: ModuleConfig, names: Collection[str]) -> UnionConfig:
@@ -135,11 +148,9 @@ def _is_union(member: Any) -> bool:
 class UnionModule(AdapterModule):
     """The modules of all methods, in order."""
 
-    config: UnionConfig
-
     def __init__(
         self,
-        config: UnionConfig,
+        config: Any,
         values: Mapping[str, Tensor] | None = None,
         dropouts: Mapping[str, Function] | None = None,
         stacked: str | None = None,
@@ -166,6 +177,16 @@ class UnionModule(AdapterModule):
     def for_call(self, inputs: Mapping[str, tf.Tensor]) -> AdapterModule:
         members = [member.for_call(inputs) for member in self.members]
         return UnionModule(self.config, self.values, self.dropouts, self.stacked, members)
+
+    def adapt_embeddings(self, x: tf.Tensor) -> tf.Tensor:
+        for member in self.members:
+            x = member.adapt_embeddings(x)
+        return x
+
+    def invert(self, x: tf.Tensor) -> tf.Tensor:
+        for member in reversed(self.members):
+            x = member.invert(x)
+        return x
 
     def adapt_sublayer(self, sublayer: Sublayer) -> tf.Tensor:
         *members, last = self.members

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from adapter_bert_tf.adapters.languages.stack import StackConfig
 from adapter_bert_tf.adapters.methods.gated import GatedConfig
 from adapter_bert_tf.adapters.methods.ia3 import Ia3Config
 from adapter_bert_tf.adapters.methods.lora import LoraConfig
@@ -78,6 +79,7 @@ def test_a_method_has_a_learning_rate_of_its_own(
 RATES = {
     "none": (UnionConfig((PrefixConfig(2), Ia3Config())), None),
     "of a member": (UnionConfig((PrefixConfig(2), GatedConfig(LoraConfig()))), 5e-3),
+    "of the upper one": (StackConfig(Ia3Config(), LoraConfig(), "a"), 5e-3),
     "of each task": (PerTaskConfig(LoraConfig(), ("a", "b")), 5e-3),
 }
 

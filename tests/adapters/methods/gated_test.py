@@ -135,6 +135,8 @@ LORA = {"kind": "lora"}
         {"member": {"kind": "gated", "member": LORA}},
         {"member": {"kind": "union", "members": [LORA, {"kind": "ia3"}]}},
         {"member": {"kind": "per_task", "adapter": LORA, "tasks": ["a"]}},
+        {"member": {"kind": "invertible"}},
+        {"member": {"kind": "stack", "below": LORA, "above": LORA, "name": "a"}},
         {"member": None},
         {"member": LORA, "gate_init_scale": -1},
         {},
