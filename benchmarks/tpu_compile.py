@@ -252,6 +252,7 @@ def presets(rows):
     return lines + [
         f"| `{case.adapter}` | {case.step} | {cells(rows.get(case))} |"
         for case in sorted(preset_cases(), key=lambda case: METHOD_PRESETS.index(case.adapter))
+        if case in rows
     ]
 
 

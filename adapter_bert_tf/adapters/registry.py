@@ -6,9 +6,10 @@ import copy
 import dataclasses
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
+from typing_extensions import Self
 
 from adapter_bert_tf.adapters.modules import AdapterModule, Function
 from adapter_bert_tf.adapters.ops import Tensor
@@ -16,9 +17,6 @@ from adapter_bert_tf.adapters.variable_specs import Sizes, VariableSpec, declare
 from adapter_bert_tf.errors import Conflict, InputError, Unsupported
 from adapter_bert_tf.lazy import tf_keras
 from adapter_bert_tf.sanitize import parse_json, preview
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 MODULE_KINDS: dict[str, type[ModuleConfig]] = {}
 TASKS = "tasks"  # First part of the names of a task's variables.
@@ -32,9 +30,7 @@ def require(title: str, condition: Any, message: str, received: Any) -> None:
 
 
 class ModuleConfig:
-    """The configuration of a method: one frozen dataclass for each kind.
-
-    It is one value in flags, `run.json`, adapter directories and SavedModels.
+    """The configuration of a method, one value in flags and files: a frozen dataclass a kind.
 
     Attributes:
       kind: its name in files.
@@ -79,8 +75,7 @@ class ModuleConfig:
 
     def new_dropouts(self, sizes: Sizes) -> dict[str, Callable[..., Any]]:
         """Dict from name to tf_keras layer: the dropouts of its module."""
-        rates = self.dropout_rates(sizes)
-        return {name: tf_keras.layers.Dropout(rate) for name, rate in rates.items()}
+        return {n: tf_keras.layers.Dropout(rate) for n, rate in self.dropout_rates(sizes).items()}
 
     @property
     def replaced_groups(self) -> tuple[str, ...]:
@@ -109,10 +104,7 @@ class ModuleConfig:
 
     @property
     def learning_rate(self) -> float | None:
-        """Its peak learning rate where none is given; None: that of the tuning.
-
-        A method that needs another has a class attribute of this name.
-        """
+        """Its peak learning rate where none is given, as a class attribute; None: the tuning's."""
         return None
 
     @property
@@ -156,6 +148,7 @@ class ModuleConfig:
 
     def adjusted(self, **values: Any) -> Self:
         """The configuration with values by the names of `adjustable`. Raises `InputError`."""
+        defaults = {field.name: field.default for field in dataclasses.fields(self)}  # type: ignore[arg-type]
         changes: dict[str, Any] = {}
         for name, value in values.items():
             if name not in self.adjustable:
@@ -165,7 +158,7 @@ class ModuleConfig:
                     name,
                 )
             first, *others = self.adjustable[name]
-            changes |= {field: _default(self, field) for field in others} | {first: value}
+            changes |= {field: defaults[field] for field in others} | {first: value}
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]
 
     def adjusted_like(self, other: ModuleConfig, names: Collection[str]) -> Self:
@@ -266,13 +259,8 @@ class ModuleConfig:
             values = parse_json(text)
         except ValueError as error:
             raise InputError(f"The adapter config is not valid JSON: {error}") from error
-        is_object = isinstance(values, dict)
-        require("Adapter config", is_object, "it must be a JSON object", values)
+        require("Adapter config", isinstance(values, dict), "it must be a JSON object", values)
         return cls.from_dict(values)
-
-
-def _default(config: Any, field: str) -> Any:
-    return next(f.default for f in dataclasses.fields(config) if f.name == field)
 
 
 Config = TypeVar("Config", bound=ModuleConfig)
