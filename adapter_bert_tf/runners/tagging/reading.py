@@ -50,8 +50,13 @@ def check_saved(saved: SavedAdapter) -> None:
         )
 
 
-def read(config: RunConfig, vocabulary: Vocabulary, saved: SavedAdapter | None) -> TagData:
-    """Reads the data of a run, and prints what it is. Raises `InputError` for wrong files."""
+def read(
+    config: RunConfig, vocabulary: Vocabulary, saved: SavedAdapter | None, title: str = ""
+) -> TagData:
+    """Reads the data of a task, and prints what it is. Raises `InputError` for wrong files.
+
+    `title` begins the printed line.
+    """
     scheme: str | None = None if config.tagging.scheme == AUTO else config.tagging.scheme
     splits: dict[str, TaggedSentences] = {}
     for split in needed_splits(config):
@@ -82,7 +87,7 @@ def read(config: RunConfig, vocabulary: Vocabulary, saved: SavedAdapter | None) 
         _metric(config, scheme),
         None if is_dataset(config) else tag_format(config),
     )
-    print(printable(_summary(data)), flush=True)
+    print(printable(f"{title}{_summary(data)}"), flush=True)
     return data
 
 
