@@ -27,6 +27,7 @@ class TagTables:
         self._unread = np.full([count, width], UNLIKELY, np.float32)
         self._start = np.zeros([count, width], bool)
         self._between = np.zeros([count, width, width], bool)
+        self._end = np.zeros([count, width], bool)
         self._inside = np.zeros([count, width], bool)
         self._begins = np.zeros([count, width + 1, width], bool)  # The last row: no tag before.
         for number, own in enumerate(rules):
@@ -35,8 +36,9 @@ class TagTables:
             self._types[number, :size] = own.labels if is_plain else [kind for _, kind in parts]
             self._unread[number, :size] = own.unread()
             is_free = own.decoding == ARGMAX
-            self._start[number, :size] = True if is_free else own.start
-            self._between[number, :size, :size] = True if is_free else own.between
+            self._start[number, :size] = True if is_free else own.valid.start
+            self._between[number, :size, :size] = True if is_free else own.valid.between
+            self._end[number, :size] = True if is_free else own.valid.end
             self._inside[number, :size] = is_plain or [bool(prefix) for prefix, _ in parts]
             edges = [*enumerate(own.labels), (width, None)]
             for row, before in edges:
@@ -50,8 +52,9 @@ class TagTables:
         self, logits: tf.Tensor, counts: tf.Tensor, which: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """See `best_tags`; `which` is int32 `[batch]`, the tagger of each sentence."""
-        start, between = self._of(self._start, which), self._of(self._between, which)
-        return best_tags(logits, counts, start, between, self._decoding)
+        start, end = self._of(self._start, which), self._of(self._end, which)
+        between = self._of(self._between, which)
+        return best_tags(logits, counts, start, between, end, self._decoding)
 
     def unread(self, which: tf.Tensor) -> tf.Tensor:
         """Logits of words without pieces, float32 `[words, tags]`; `[tags]` if all are equal."""

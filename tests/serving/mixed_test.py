@@ -17,7 +17,7 @@ TAGGERS = {  # Name: labels, inputs. Widths, schemes, decodings and windows diff
     "names": (NAMES, SHORT),
     "more": ([*NAMES, "B-SUN", "I-SUN"], SHORT),
     "likely": (NAMES, SHORT | {"decoding": "argmax"}),
-    "ends": (["O", "B-A", "I-A", "E-A", "S-A"], SHORT | {"scheme": "BIOES", "decoding": "argmax"}),
+    "ends": (["O", "B-A", "I-A", "E-A", "S-A"], SHORT | {"scheme": "BIOES", "decoding": "viterbi"}),
     "speech": (["DET", "NOUN", "VERB"], SHORT | {"scheme": "plain"}),
     "wide": (["O", "B-PER", "I-PER"], {"head": "tags", "max_seq_length": 24, "stride": 2}),
 }

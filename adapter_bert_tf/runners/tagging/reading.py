@@ -19,6 +19,7 @@ from adapter_bert_tf.data.tagging.tagged_files import (
 )
 from adapter_bert_tf.data.tagging.tfds import read_tfds_tags
 from adapter_bert_tf.errors import Damaged, InputError, Mismatch
+from adapter_bert_tf.heads.tag_decoding import require_decodable
 from adapter_bert_tf.report_blocks import format_count
 from adapter_bert_tf.runners.tagging.files import (
     dataset_of,
@@ -66,6 +67,7 @@ def read(
     tagged = frozenset(s for s, part in splits.items() if part.sentences[0].tags is not None)
     first = next((splits[split].tags for split in splits if split in tagged), [])
     labels = list(saved.config["labels"]) if saved else labels_of(first, scheme)
+    require_decodable(labels, scheme)
     if "train" in splits:
         _check_varied(splits["train"], config.tagging.tag_column)
     for split in tagged:

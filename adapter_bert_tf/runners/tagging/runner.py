@@ -71,18 +71,8 @@ class TaggingRunner(TaskRunner):
         return (reading.read(config, vocabulary, saved),)
 
     def train_batches(self, plan: Plan, start: int, share: HostShard) -> tf.data.Dataset:
-        batches = plan.batches
-        return train_batches(
-            only_data_of(plan).training_features,
-            batches.train,
-            plan.training.steps,
-            batches.seed,
-            batches.max_seq_length,
-            batches.pad_to,
-            batches.group_by_length,
-            start,
-            share,
-        )
+        features = cast(TagData, plan.only_task).training_features
+        return plan.train_batches(train_batches, features, start, share)
 
     def finish_training(self, job: Job) -> None:
         return
@@ -144,11 +134,6 @@ class TaggingRunner(TaskRunner):
 def data_of(plan: Plan) -> tuple[TagData, ...]:
     """Returns the tasks of a plan as this runner reads them."""
     return cast(tuple[TagData, ...], plan.tasks)
-
-
-def only_data_of(plan: Plan) -> TagData:
-    """Returns the task of a plan that has one."""
-    return cast(TagData, plan.only_task)
 
 
 def _score(task: TagData, split: str, predicted: Predicted, prefix: str) -> dict[str, float]:
