@@ -6,6 +6,7 @@ from adapter_bert_tf.adapters.methods import compacter as compacter
 from adapter_bert_tf.adapters.methods import fusion as fusion
 from adapter_bert_tf.adapters.methods import hyperformer as hyperformer
 from adapter_bert_tf.adapters.methods import ia3 as ia3
+from adapter_bert_tf.adapters.methods import invertible as invertible
 from adapter_bert_tf.adapters.methods import lora as lora
 from adapter_bert_tf.adapters.methods import per_task as per_task
 from adapter_bert_tf.adapters.methods import prefix as prefix

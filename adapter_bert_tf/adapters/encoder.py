@@ -200,7 +200,7 @@ class AdapterBertEncoder(networks.BertEncoderV2):
             )
         x = self._get_embeddings(words, inputs["input_type_ids"], None, None, None)
         norm = module.norm("bert/embeddings/LayerNorm", self._embedding_norm_layer)
-        return self._embedding_dropout(norm(x), training=training)
+        return module.adapt_embeddings(self._embedding_dropout(norm(x), training=training))
 
     def pool(self, x: tf.Tensor, module: AdapterModule) -> tf.Tensor:
         """The pooler's output for [CLS], `[batch, hidden]`, from the last block's output."""

@@ -1,7 +1,7 @@
 """Adapter modules: the computations that a method adds to the base in one call.
 
 A module may change what a sublayer adds to the skip connection (`adapt_sublayer`), the output of
-any projection inside it (`adapt_projection`), LayerNorms and the pooler.
+any projection inside it (`adapt_projection`), the embeddings, LayerNorms and the pooler.
 """
 
 from __future__ import annotations
@@ -110,6 +110,14 @@ class AdapterModule:
         """
         return self
 
+    def adapt_embeddings(self, x: tf.Tensor) -> tf.Tensor:
+        """What the first block gets instead of the embeddings, float32 `[batch, seq, hidden]`."""
+        return x
+
+    def invert(self, x: tf.Tensor) -> tf.Tensor:
+        """Undoes `adapt_embeddings`, before a decoder that is tied to the embeddings."""
+        return x
+
     def adapt_sublayer(self, sublayer: Sublayer) -> tf.Tensor:
         """What the block adds to the skip connection, `[batch, seq, hidden]`."""
         return sublayer.unchanged()
@@ -156,6 +164,12 @@ class WrappedModule(AdapterModule):
         wrapped = copy.copy(self)
         wrapped.inner = self.inner.for_call(inputs)
         return wrapped
+
+    def adapt_embeddings(self, x: tf.Tensor) -> tf.Tensor:
+        return self.inner.adapt_embeddings(x)
+
+    def invert(self, x: tf.Tensor) -> tf.Tensor:
+        return self.inner.invert(x)
 
     def adapt_sublayer(self, sublayer: Sublayer) -> tf.Tensor:
         return self.inner.adapt_sublayer(sublayer)

@@ -3,18 +3,28 @@
 from adapter_bert_tf.adapters.bottleneck_config import AdapterConfig
 from adapter_bert_tf.adapters.methods.compacter import CompacterConfig
 from adapter_bert_tf.adapters.methods.ia3 import Ia3Config
+from adapter_bert_tf.adapters.methods.invertible import InvertibleConfig
 from adapter_bert_tf.adapters.methods.lora import LoraConfig
 from adapter_bert_tf.adapters.methods.prefix import PrefixConfig
 from adapter_bert_tf.adapters.methods.union import UnionConfig
 from adapter_bert_tf.adapters.registry import ModuleConfig
 
+PFEIFFER = AdapterConfig(activation="relu", sublayers=("feed_forward",), normalize_input=True)
 PRESETS: dict[str, ModuleConfig] = {
     # Houlsby et al. 2019: an adapter after both sublayers, tanh-GELU, size 64.
     "houlsby": AdapterConfig(),
     # The same with the initial values of the original code: both kernels near zero.
     "adapter_bert": AdapterConfig(init_scale=1e-3, identity_init=False),
     # Pfeiffer et al. 2021 (AdapterFusion): one adapter a layer, after the feed-forward sublayer.
-    "pfeiffer": AdapterConfig(activation="relu", sublayers=("feed_forward",), normalize_input=True),
+    "pfeiffer": PFEIFFER,
+    # Pfeiffer et al. 2020 (MAD-X): language adapters, with an invertible one at the embeddings.
+    "pfeiffer+inv": UnionConfig((InvertibleConfig(), PFEIFFER)),
+    "houlsby+inv": UnionConfig((InvertibleConfig(activation="gelu"), AdapterConfig())),
+    # AdapterHub's names of the same; its Houlsby adapters have the activation swish.
+    "seq_bn_inv": UnionConfig((InvertibleConfig(), PFEIFFER)),
+    "double_seq_bn_inv": UnionConfig(
+        (InvertibleConfig(activation="swish"), AdapterConfig(activation="swish"))
+    ),
     # He et al. 2022, section 4: parallel to the feed-forward sublayer instead of after it; their
     # best one is scaled by 4.
     "parallel": AdapterConfig(activation="relu", sublayers=("feed_forward",), placement="parallel"),

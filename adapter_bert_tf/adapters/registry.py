@@ -103,6 +103,11 @@ class ModuleConfig:
         """The sublayers that change, of `modules.PROJECTIONS`; none if that is not known."""
         return ()
 
+    @property
+    def changes_embeddings(self) -> bool:
+        """Whether the input of the lowest block changes."""
+        return False
+
     def sizes(self, num_layers: int) -> tuple[int, ...]:
         """The sizes of all places that have one, such as ranks, for lists of adapters."""
         first, *_ = self.adjustable.get("size", (None,))

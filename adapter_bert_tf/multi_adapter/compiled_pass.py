@@ -1,6 +1,7 @@
-"""A forward pass that XLA compiles for the shapes that come often."""
+"""Compiled forward passes, by XLA for the shapes that come often."""
 
 import collections
+import functools
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
@@ -16,6 +17,41 @@ Cut: TypeAlias = Callable[[tf.Tensor, int], tf.Tensor]
 FEW_ROWS = tuple(8 * 2**power for power in range(12))
 
 
+class TracedPass:
+    """A function of inputs, values and more, traced once for any number of rows and any length.
+
+    A `tf.function` by itself is traced for the first shapes, then for others, and for any, with
+    warnings. Here the first call names no sizes, so every call has the same graph.
+
+    Args:
+      run: function of a dict of inputs, each `[batch, ...]` or `[batch, seq, ...]`, of values, any
+        structure of tensors, and of indices `[batch]`; the last ones may be left out.
+      stacked: whether the values have a leading `[batch]` or `[tasks]`.
+    """
+
+    def __init__(self, run: Callable[..., Any], stacked: bool = False) -> None:
+        self._run: Any = compiled(run, reduce_retracing=True)
+        self._free_sizes = (2, int(stacked), 1)  # Of inputs, values and indices.
+        self._traced: set[tuple[str, ...]] = set()
+
+    def __call__(self, inputs: Mapping[str, Any], *more: Any) -> Any:
+        arguments, names = (dict(inputs), *more), tuple(sorted(inputs))
+        if names not in self._traced and tf.executing_eagerly():
+            specs = [
+                tf.nest.map_structure(functools.partial(_any_size, sizes), argument)
+                for sizes, argument in zip(self._free_sizes, arguments, strict=False)
+            ]
+            self._run.get_concrete_function(*specs)
+            self._traced.add(names)
+        return self._run(*arguments)
+
+
+def _any_size(sizes: int, value: Any) -> tf.TensorSpec:
+    """The type of a tensor or array without its first sizes."""
+    known = [None if i < sizes else size for i, size in enumerate(value.shape)]
+    return tf.TensorSpec(known, tf.as_dtype(value.dtype))
+
+
 class CompiledPass:
     """Logits of inputs with the weights of a task, for few shapes by XLA and for others without it.
 
@@ -28,7 +64,7 @@ class CompiledPass:
     """
 
     def __init__(self, run: Callable[..., tf.Tensor], longest: int, cut: Cut) -> None:
-        self._plain = compiled(run, reduce_retracing=True)
+        self._plain = TracedPass(run)
         self._step = CompiledStep(
             lambda batch: run(*batch), "prediction step", compiling=_announced
         )

@@ -8,9 +8,9 @@ import tensorflow as tf
 
 from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
 from adapter_bert_tf.adapters.modules import FROZEN_OUTPUT
-from adapter_bert_tf.adapters.ops import ROWS, compiled
+from adapter_bert_tf.adapters.ops import ROWS
 from adapter_bert_tf.errors import Conflict
-from adapter_bert_tf.multi_adapter.compiled_pass import CompiledPass
+from adapter_bert_tf.multi_adapter.compiled_pass import CompiledPass, TracedPass
 from adapter_bert_tf.multi_adapter.fusions import fusion_and_members, joint_logits
 from adapter_bert_tf.multi_adapter.live_task import LiveTask
 from adapter_bert_tf.multi_adapter.mixed import (
@@ -27,7 +27,6 @@ from adapter_bert_tf.task_types import type_of
 from adapter_bert_tf.training.device.compilation import compiles_by_default
 
 Key = tuple[str, str, int]
-compiled_for_any_shape = functools.partial(compiled, reduce_retracing=True)
 
 
 class ForwardPasses:
@@ -97,10 +96,10 @@ class ForwardPasses:
             return self.single(first, group_inputs)
         values = stack_weights([task.values for task in group.tasks], self.encoder.base_variables())
         # If each row has a task of its own, the tasks are already in the order of the rows.
-        is_ordered = len(group.tasks) == len(group.rows)
-        task_indices = None if is_ordered else tf.constant(group.task_indices)
-        run = self._function(first.config, "ordered" if is_ordered else "gathered")
-        return run(group_inputs, values, task_indices, ROWS)
+        if len(group.tasks) == len(group.rows):
+            return self._function(first.config, "ordered")(group_inputs, values)
+        run = self._function(first.config, "gathered")
+        return run(group_inputs, values, tf.constant(group.task_indices))
 
     def _function(self, config: Mapping[str, Any], variant: str = "") -> Callable[..., tf.Tensor]:
         """Returns the compiled pass for a combination of modules and head."""
@@ -114,24 +113,25 @@ class ForwardPasses:
             inputs: dict[str, tf.Tensor],
             values: dict[str, tf.Tensor],
             task_indices: tf.Tensor | None = None,
-            stacked: str | None = None,
         ) -> tf.Tensor:
+            stacked = ROWS if variant else None
             if task_indices is not None:
                 values = {name: tf.gather(value, task_indices) for name, value in values.items()}
             return kind.logits_of(encoder, inputs, adapter, values, stacked)
 
         if self._uses_xla and not variant:
             longest = self.encoder.config["max_sequence_length"]
-            make = functools.partial(CompiledPass, longest=longest, cut=kind.without_padding)
-            return self._cached(_key(config), run, make=make)
-        return self._cached(_key(config), run, variant)
+            xla = functools.partial(CompiledPass, longest=longest, cut=kind.without_padding)
+            return self._cached(_key(config), run, make=xla)
+        traced = functools.partial(TracedPass, stacked=bool(variant))
+        return self._cached(_key(config), run, variant, traced)
 
     def _cached(
         self,
         key: Key,
         run: Callable[..., Any],
         variant: str = "",
-        make: Callable[..., Any] = compiled_for_any_shape,
+        make: Callable[..., Any] = TracedPass,
     ) -> Callable[..., Any]:
         """Returns the compiled function of a key; a variant of it has arguments of other types."""
         function = self._functions.get((key, variant))

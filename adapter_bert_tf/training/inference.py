@@ -32,7 +32,7 @@ def predict(
     step = None
     data = distribute(model.distribute_strategy, batches)
     for inputs in data:
-        step = step or _step(model, inputs, data.element_spec)
+        step = step or _step(model, data.element_spec)
         outputs = step(inputs).numpy()
         if model.compute_dtype == "float16" and not np.isfinite(outputs).all():
             raise Unsupported(
@@ -43,19 +43,18 @@ def predict(
         yield outputs
 
 
-def _step(model: tf_keras.Model, first: Any, spec: Any) -> Callable[..., Any]:
-    """The traced step for batches that start with `first`, of the type `spec`.
+def _step(model: tf_keras.Model, spec: Any) -> Callable[..., Any]:
+    """The traced step for batches of the type `spec`: one graph for all lengths.
 
-    A `tf.function` is traced for the first shapes exactly, then once for all others, and the two
-    graphs differ in the last digits. One function for each first shape gives the same bytes for the
-    same batches.
+    By itself a `tf.function` is traced for the first shapes exactly, then for all others, and the
+    graphs differ in the last digits.
     """
     is_compiled = model.jit_compile and model.distribute_strategy.num_replicas_in_sync == 1
-    tensors = tf.nest.flatten(spec if is_compiled else first, expand_composites=True)
+    tensors = tf.nest.flatten(spec, expand_composites=True)
     key = (model.jit_compile, *(tuple(tensor.shape) for tensor in tensors))
     steps = _steps.setdefault(model, {})
     if key not in steps:
-        steps[key] = _compiled_step(model, spec) if is_compiled else _new_step(model)
+        steps[key] = (_compiled_step if is_compiled else _new_step)(model, spec)
     return steps[key]
 
 
@@ -71,7 +70,7 @@ def _compiled_step(model: tf_keras.Model, spec: Any) -> Callable[..., Any]:
     return CompiledStep(run, "evaluation step", size, spec)
 
 
-def _new_step(model: tf_keras.Model) -> Callable[..., Any]:
+def _new_step(model: tf_keras.Model, spec: Any) -> Callable[..., Any]:
     strategy = model.distribute_strategy
     model_of: Callable[[], Any] = weakref.ref(model)
     forward = compiled(
@@ -86,4 +85,4 @@ def _new_step(model: tf_keras.Model) -> Callable[..., Any]:
             return strategy.gather(outputs, axis=0)
         return tf.concat(strategy.experimental_local_results(outputs), 0)
 
-    return compiled(step, reduce_retracing=True)
+    return compiled(step, input_signature=[spec])

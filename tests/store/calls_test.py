@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 from adapter_bert_tf.adapters.config import AdapterConfig
+from adapter_bert_tf.adapters.methods.bottleneck import BottleneckModule
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.data.batches import eval_batches, eval_plan, tokenize
 from adapter_bert_tf.data.examples import Examples
@@ -221,3 +222,30 @@ def test_many_models_give_no_warning_of_retracing(tiny_base_folder, retracing):
         rows = inference.predict(trained, lambda share, run=run: run(shard=share))
         assert [len(part) for part in rows] == [2]
     assert not retracing()
+
+
+def test_rows_of_many_lengths_are_traced_once(tiny_base_folder, retracing, monkeypatch):
+    """Predictions and evaluations of all lengths have one graph each."""
+    traces = []
+    original = BottleneckModule.adapt_sublayer
+
+    def adapt_sublayer(self, sublayer):
+        traces.extend([sublayer] * ((sublayer.layer, sublayer.name) == (0, "attention")))
+        return original(self, sublayer)
+
+    monkeypatch.setattr(BottleneckModule, "adapt_sublayer", adapt_sublayer)
+    model = AdapterModel(load_base(tiny_base_folder))
+    trained = model.add_adapter("a", ["0", "1"], SIZES)
+    trained.compile()
+    encoder = TextEncoder(model.base.vocabulary, 24)
+    texts = [" ".join(["cat"] * length) for length in range(1, 20)]
+    traces.clear()
+    for length, text in enumerate(texts):
+        model(encoder.inputs([text] * (length % 3 + 1)), "a")
+    assert len(traces) == 1
+    places = [("a", line) for line in range(len(texts))]
+    features = tokenize(Examples(texts, None, None, ["0"] * len(texts), places), encoder)
+    run = functools.partial(eval_batches, features, eval_plan(features, 2), 24)
+    rows = inference.predict(trained, lambda share: run(shard=share))
+    assert sum(map(len, rows)) >= len(texts)  # The last batch is filled up.
+    assert len(traces) == 2 and not retracing()

@@ -33,6 +33,13 @@ class MixedModule(AdapterModule):
             ]
         )
 
+    def adapt_embeddings(self, x: tf.Tensor) -> tf.Tensor:
+        functions = [module.adapt_embeddings for module in self.modules]
+        return FunctionPerShare(functions)(x)
+
+    def invert(self, x: tf.Tensor) -> tf.Tensor:
+        return FunctionPerShare([module.invert for module in self.modules])(x)
+
     def adapt_sublayer(self, sublayer: Sublayer) -> tf.Tensor:
         count, norm = len(self.modules), sublayer.norm
         shares = {name: tf.split(getattr(sublayer, name), count) for name in ROW_TENSORS}

@@ -73,6 +73,10 @@ class UnionConfig(ModuleConfig):
         return tuple(name for name in PROJECTIONS if name in changed)
 
     @property
+    def changes_embeddings(self) -> bool:
+        return any(member.changes_embeddings for member in self.members)
+
+    @property
     def layers(self) -> tuple[int, ...] | None:
         """The layers that members name; None if none names any."""
         named = [getattr(member, "layers", None) or () for member in self.members]
@@ -81,8 +85,13 @@ class UnionConfig(ModuleConfig):
     def adjusted(self, **values: Any) -> UnionConfig:
         members = list(self.members)
         for name, value in values.items():
-            first = 0 if name == "layers" else len(members) - 1
-            members[first:] = [member.adjusted(**{name: value}) for member in members[first:]]
+            last = len(members) - 1
+            members = [
+                member.adjusted(**{name: value})
+                if i == last or (name == "layers" and name in member.adjustable)
+                else member
+                for i, member in enumerate(members)
+            ]
         return dataclasses.replace(self, members=tuple(members))
 
     def adjusted_like(self, other: ModuleConfig, names: Collection[str]) -> UnionConfig:
@@ -156,6 +165,16 @@ class UnionModule(AdapterModule):
     def for_call(self, inputs: Mapping[str, tf.Tensor]) -> AdapterModule:
         members = [member.for_call(inputs) for member in self.members]
         return UnionModule(self.config, self.values, self.dropouts, self.stacked, members)
+
+    def adapt_embeddings(self, x: tf.Tensor) -> tf.Tensor:
+        for member in self.members:
+            x = member.adapt_embeddings(x)
+        return x
+
+    def invert(self, x: tf.Tensor) -> tf.Tensor:
+        for member in reversed(self.members):
+            x = member.invert(x)
+        return x
 
     def adapt_sublayer(self, sublayer: Sublayer) -> tf.Tensor:
         *members, last = self.members

@@ -48,7 +48,8 @@ class MethodConfig:
     )
     adapter: str = _method(
         "houlsby",
-        "Preset (houlsby, adapter_bert, pfeiffer, parallel, scaled_parallel, lora, ia3, prefix, "
+        "Preset (houlsby, adapter_bert, pfeiffer, parallel, scaled_parallel, "
+        "pfeiffer+inv, houlsby+inv, seq_bn_inv, double_seq_bn_inv, lora, ia3, prefix, "
         "compacter, compacter++, mam) or a JSON file of a method's configuration.",
         only_with=_WITH_ADAPTERS,
     )

@@ -263,6 +263,11 @@ def _layers(config: MethodConfig) -> tuple[int, ...] | None:
 def _check_above_frozen(config: MethodConfig, module: ModuleConfig) -> None:
     adapter = module.single_task_config()
     layers, frozen = getattr(adapter, "layers", None), config.frozen_layers
+    if frozen and adapter and adapter.changes_embeddings:
+        raise Conflict(
+            f"--adapter={config.adapter} changes the embeddings, which are below the "
+            f"--frozen_layers={frozen}. Leave out --frozen_layers, or choose another adapter."
+        )
     if layers and min(layers) < frozen:
         source = "--adapter_layers" if config.adapter_layers else f"--adapter={config.adapter}"
         raise Conflict(

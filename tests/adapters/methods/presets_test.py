@@ -29,6 +29,11 @@ def bottleneck(d, m=64):
     return 2 * m * d + d + m
 
 
+def coupling(d):
+    half = d // 2
+    return 2 * (half * (half // 2) + half // 2 + half // 2 * half + half)
+
+
 def prefix(d, layers, length, inner=512):
     return length * d + (d + 1) * inner + 2 * layers * (inner + 1) * d
 
@@ -39,6 +44,10 @@ COUNTS = {
     "houlsby": lambda d, layers: 2 * layers * bottleneck(d),
     "adapter_bert": lambda d, layers: 2 * layers * bottleneck(d),
     "pfeiffer": lambda d, layers: layers * bottleneck(d),
+    "pfeiffer+inv": lambda d, layers: coupling(d) + layers * bottleneck(d),
+    "houlsby+inv": lambda d, layers: coupling(d) + 2 * layers * bottleneck(d),
+    "seq_bn_inv": lambda d, layers: coupling(d) + layers * bottleneck(d),
+    "double_seq_bn_inv": lambda d, layers: coupling(d) + 2 * layers * bottleneck(d),
     "parallel": lambda d, layers: layers * bottleneck(d),
     "scaled_parallel": lambda d, layers: layers * bottleneck(d),
     "lora": lambda d, layers: 2 * layers * 8 * (d + d),
@@ -81,7 +90,8 @@ def encoders():
     return encoder_of
 
 
-@pytest.fixture(params=PRESETS)
+# Some configurations have two names.
+@pytest.fixture(params={config: name for name, config in reversed(PRESETS.items())}.values())
 def preset(request):
     return request.param
 
