@@ -149,10 +149,10 @@ def _code(config: Config) -> str:
 def _command(config: Config) -> str:
     """Returns the command that evaluates the adapter."""
     if is_several(config):
-        has_file = any(NAME in task for task in config[TASKS])
+        command = common_type(types_of(config)).command
+        has_file = "{task}" in command and any(NAME in task for task in config[TASKS])
         names = "THE_FILE_OF_THE_TASKS.yaml" if has_file else ",".join(names_of(config))
-        script = common_type(types_of(config)).command.split()[0]
-        return f"{script} --task_name={names} --tuning={config['method']}"
+        return f"{command.split()[0]} --task_name={names} --tuning={config['method']}"
     return type_of(config).command.format(task=shlex.quote(config["task"]))
 
 
