@@ -209,7 +209,7 @@ def test_training_goes_on_from_the_whole_and_from_one_task(trained, run):
     _, printed = run(
         f"one {folder.name}",
         *one,
-        "--num_train_epochs=0.2",
+        "--num_train_epochs=1",
         f"--init_from={folder}/adapter",
         "--init_task=people",
     )
