@@ -1,9 +1,9 @@
 """Presets: published methods by name."""
 
 from adapter_bert_tf.adapters.bottleneck_config import AdapterConfig
+from adapter_bert_tf.adapters.languages.invertible import InvertibleConfig
 from adapter_bert_tf.adapters.methods.compacter import CompacterConfig
 from adapter_bert_tf.adapters.methods.ia3 import Ia3Config
-from adapter_bert_tf.adapters.methods.invertible import InvertibleConfig
 from adapter_bert_tf.adapters.methods.lora import LoraConfig
 from adapter_bert_tf.adapters.methods.prefix import PrefixConfig
 from adapter_bert_tf.adapters.methods.union import UnionConfig

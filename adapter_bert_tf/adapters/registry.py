@@ -43,8 +43,7 @@ class ModuleConfig:
       adds_positions: whether keys and values get more positions.
       why_unmerged: why it cannot be merged into the base; empty if it can.
       stackable: whether rows of one batch may each have values of their own.
-      borrowed_groups: groups whose values come from other adapters; an adapter directory also holds
-        the files of those adapters.
+      borrowed_groups: groups whose values come from other adapters, the members.
       generates: whether the adapters of a task are computed from other variables. They then differ
         between machines by rounding.
       adjustable: dict from what a setting can change (`size`, `layers`, `init_scale`) to the fields
@@ -104,6 +103,11 @@ class ModuleConfig:
         return ()
 
     @property
+    def trained_part(self) -> ModuleConfig:
+        """The configuration without what stays frozen."""
+        return self
+
+    @property
     def changes_embeddings(self) -> bool:
         """Whether the input of the lowest block changes."""
         return False
@@ -158,6 +162,10 @@ class ModuleConfig:
             return self
         fields = [field for name in names for field in self.adjustable[name]]
         return dataclasses.replace(self, **{f: getattr(other, f) for f in fields})  # type: ignore[type-var]
+
+    def borrowed_values(self, members: Sequence[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
+        """The values of `borrowed_groups`, by common name, from the weights of each member."""
+        return {}
 
     def stored_config(self) -> ModuleConfig:
         """The configuration that an adapter directory holds: without what only training needs."""

@@ -20,6 +20,7 @@ def check(config: RunConfig) -> None:
         _check_rates(config)
         if not config.sweeps.sweep:  # Its runs may differ in this.
             _check_fusion(config)
+            _check_stack(config)
             _check_together(config)
     if config.names_task or config.data.task_name:
         _check_task_name(config)
@@ -70,6 +71,14 @@ def _check_fusion(config: RunConfig) -> None:
     if init_from:
         raise Conflict(
             "--fuse starts a new fusion, and --init_from continues one. Leave one of them out."
+        )
+
+
+def _check_stack(config: RunConfig) -> None:
+    tuning, stack = config.method.tuning, config.training.stack
+    if stack and config.actions.do_train and tuning != "adapters":
+        raise Conflict(
+            f"--stack works with --tuning=adapters. Received: --tuning={tuning}. Leave out --stack."
         )
 
 

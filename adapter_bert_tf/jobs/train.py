@@ -43,8 +43,8 @@ class TrainedTask(Predictor):
         those of the best setting's runs: median, `_min` and `_max`. Empty without a dev set.
     """
 
-    def __init__(self, output_dir: str, base: str | None) -> None:
-        super().__init__(os.path.join(output_dir, "adapter"), base=base)
+    def __init__(self, output_dir: str, base: str | None, stack: str | None = None) -> None:
+        super().__init__(os.path.join(output_dir, "adapter"), base=base, stack=stack)
         self.output_dir = output_dir
         record = read_record(os.path.join(output_dir, "run.json")) or {}
         self.results: dict[str, float] = record.get("eval") or _sweep_results(output_dir)
@@ -145,7 +145,7 @@ def train(
         importlib.import_module(command.job).run(config)
     except InputError as error:
         raise type(error)(spell_for_python(spell_for_command(error))) from error
-    return TrainedTask(folder, base_model)
+    return TrainedTask(folder, base_model, options.get("stack"))
 
 
 def _command_of(task: str | None, options: dict[str, Any]) -> tuple[Command, dict[str, Any]]:

@@ -88,6 +88,13 @@ def expected_shapes(config: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
     return {name: specs[name].shape for name in kept if specs[name].group not in borrowed}
 
 
+def borrowed_names(config: Mapping[str, Any]) -> list[str]:
+    """Common names of the variables whose values other adapters hold."""
+    adapter = adapter_of(config)
+    groups = adapter.borrowed_groups if adapter else ()
+    return [name for name, spec in _specs(config).items() if spec.group in groups] if groups else []
+
+
 def trained_size(config: Mapping[str, Any]) -> int:
     """Number of the parameters that were trained."""
     depth, tuning, unused = config["base"]["num_layers"], tuning_of(config), _unused(config)

@@ -84,7 +84,7 @@ METHOD = (
 BASE = "base_model bert_config_file vocab_file init_checkpoint do_lower_case"
 READ = """
     data_dir base_model vocab_file bert_config_file init_checkpoint init_from fuse train_file
-    predict_file dev_file test_file
+    predict_file dev_file test_file stack
 """
 WRITTEN = "output_dir export_dir features_dir"
 

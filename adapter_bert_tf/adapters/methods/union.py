@@ -138,11 +138,9 @@ def _is_union(member: Any) -> bool:
 class UnionModule(AdapterModule):
     """The modules of all methods, in order."""
 
-    config: UnionConfig
-
     def __init__(
         self,
-        config: UnionConfig,
+        config: Any,
         values: Mapping[str, Tensor] | None = None,
         dropouts: Mapping[str, Function] | None = None,
         stacked: str | None = None,

@@ -40,6 +40,14 @@ class TrainingConfig:
         several=True,
         only_with=("tuning", ("fusion",)),
     )
+    stack: str | None = setting(
+        None,
+        "Train on top of the adapter in this directory, of a language or a domain, which stays "
+        "frozen; or apply what was trained so, with this adapter below it. The directory is only "
+        "read.",
+        Role.START,
+        path="read",
+    )
     train_batch_size: int = _training(
         32, "Examples in a training step, over all replicas.", lowest=1
     )
