@@ -88,7 +88,7 @@ def new_model(case):
     from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig
     from adapter_bert_tf.adapters.task_encoder import new_encoder
     from adapter_bert_tf.heads.classifier import Classifier
-    from adapter_bert_tf.heads.mixed_classifier import HeadOf, MixedClassifier
+    from adapter_bert_tf.heads.mixed.classifier import HeadOf, MixedClassifier
     from adapter_bert_tf.heads.span_labeler import SpanLabeler
     from adapter_bert_tf.training.device.precision import precision_scope
     from adapter_bert_tf.training.loop import TrainingSettings, compile_model

@@ -22,7 +22,7 @@ def check(config: RunConfig) -> None:
             _check_fusion(config)
             _check_stack(config)
             _check_together(config)
-    if config.names_task:
+    if config.names_task or config.data.task_name:
         _check_task_name(config)
     if config.answers_questions:
         check_questions(config)
@@ -85,10 +85,15 @@ def _check_stack(config: RunConfig) -> None:
 def _check_together(config: RunConfig) -> None:
     tuning, task_name = config.method.tuning, config.data.task_name
     multitask, several = tuning in MULTITASK_TUNINGS, is_several(task_name)
-    if multitask and not config.names_task:
+    if multitask and "task_name" not in config.values:
         raise Conflict(
             f"--tuning={tuning} trains several tasks together, and {config.command.value}.py has "
             "one. Leave it out."
+        )
+    if multitask and not task_name:
+        raise Missing(
+            f"--tuning={tuning} trains several tasks together. List them in --task_name: "
+            "NAME=FOLDER,NAME=FOLDER, or a YAML file of tasks."
         )
     if not several:
         return
@@ -115,8 +120,8 @@ def _check_task_name(config: RunConfig) -> None:
             "adapter-bert tag."
         )
     if is_several(name):
-        entries(name)
-    elif name.lower() != OWN:
+        entries(name, config.command)
+    elif config.names_task and name.lower() != OWN:
         find_task(name)
 
 

@@ -140,7 +140,7 @@ def data_config(config: RunConfig) -> RunConfig:
         features_dir = os.path.join(config.output.folder, "features")
         config = config.changed(features_dir=features_dir)
     names = {*settings.DATA, *settings.with_role(Role.ONE_QUESTION)}
-    subset = config.data.max_train_examples or takes_subsets(config.data.task_name)
+    subset = config.data.max_train_examples or takes_subsets(config.data.task_name, config.command)
     return config.only({*names, "seed"} if subset else names)
 
 

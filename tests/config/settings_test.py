@@ -57,7 +57,7 @@ DATA = {
     Command.TAGGER: """
         do_train do_eval do_predict data_source data_dir train_file dev_file test_file tfds_name
         tag_column word_column separator comments encoding scheme stride decoding adapter_name
-        max_train_examples max_seq_length metric
+        max_train_examples max_seq_length metric task_name
     """,
 }
 METHOD = (

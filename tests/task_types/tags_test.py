@@ -209,7 +209,7 @@ def test_a_joined_model_holds_several_types(model, predictor, folders, tmp_path)
         np.testing.assert_array_equal(
             served.answers[name](tf.constant(TEXTS))["type"].flat_values, outputs["entity_type"]
         )
-    assert list(served.answers) == ["names", "more", "ends", "speech"]
+    assert list(served.answers) == ["names", "more", "ends", "speech", "tasks"]
 
 
 CLIENT = """

@@ -18,6 +18,7 @@ MultitaskMethod = Literal[
     "pals",
 ]
 MULTITASK_TUNINGS: tuple[str, ...] = get_args(MultitaskMethod)
+SEVERAL_TASKS = (Command.CLASSIFIER, Command.TAGGER)  # The commands that train them together.
 _WITH_ADAPTERS: Needed = ("tuning", ("adapters", "multitask_adapters", "per_task_adapters"))
 _WITH_SIZES: Needed = ("tuning", (*_WITH_ADAPTERS[1], *HYPERFORMERS))
 _WITH_FROZEN_BASE = (*_WITH_SIZES[1], "layer_norm", "multitask_layer_norm", "head", "fusion")
@@ -33,7 +34,7 @@ def _multitask(
     default: Value, help: str, only_with: Needed = ("tuning", HYPERFORMERS), **more: Any
 ) -> Any:
     """A setting of the methods that train several tasks together."""
-    return _method(default, help, commands=(Command.CLASSIFIER,), only_with=only_with, **more)
+    return _method(default, help, commands=SEVERAL_TASKS, only_with=only_with, **more)
 
 
 @dataclasses.dataclass(frozen=True)

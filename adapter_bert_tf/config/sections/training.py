@@ -5,7 +5,7 @@ import functools
 from typing import Literal
 
 from adapter_bert_tf.config.roles import Role
-from adapter_bert_tf.config.sections.model import MULTITASK_TUNINGS
+from adapter_bert_tf.config.sections.model import MULTITASK_TUNINGS, SEVERAL_TASKS
 from adapter_bert_tf.config.setting import Command, setting
 
 _CLASSIFIER = (Command.CLASSIFIER,)
@@ -28,7 +28,7 @@ class TrainingConfig:
         "If --init_from=DIR has several tasks: the one from which a new task starts. Default: what "
         "all tasks share; for a HyperFormer the mean task embedding.",
         Role.START,
-        commands=_CLASSIFIER,
+        commands=SEVERAL_TASKS,
         only_with=("init_from", ()),
     )
     fuse: str | None = setting(
@@ -85,7 +85,7 @@ class TrainingConfig:
         "10",
         "T, for several tasks: a task with N examples is drawn in proportion to N^(1/T). 1: in "
         "proportion to N; inf: equally often; annealed: from N to N^0.2 over the epochs.",
-        commands=_CLASSIFIER,
+        commands=SEVERAL_TASKS,
         only_with=("tuning", MULTITASK_TUNINGS),
     )
     class_weights: str | None = _training(
