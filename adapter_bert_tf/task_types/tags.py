@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
@@ -233,13 +234,15 @@ class Tags(TaskType):
         """From strings `[batch]` to a dict of ragged `[batch, (entities or words)]`."""
         from adapter_bert_tf.heads.serving_tags import ragged_values
 
+        def answer(*texts: tf.Tensor, **named: tf.Tensor) -> dict[str, Any]:
+            return ragged_values(signature(**dict(zip(names, texts, strict=False)), **named))
+
+        # A SavedModel keeps the names of the arguments, which the caller may write.
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        parameters = [inspect.Parameter(name, kind) for name in names]
+        answer.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         specs = [tf.TensorSpec([None], tf.string, name=name) for name in names]
-
-        @tf.function(input_signature=specs, autograph=False)
-        def answer(*texts: tf.Tensor) -> dict[str, Any]:
-            return ragged_values(signature(**dict(zip(names, texts, strict=True))))
-
-        return answer
+        return tf.function(answer, input_signature=specs, autograph=False)
 
     def serve_ids(self, run: Run, config: Config) -> Any:
         return serving_texts.id_signature(lambda inputs: self.numeric_outputs(run(inputs)))

@@ -136,7 +136,7 @@ def test_taggers_and_classifiers_share_the_signature(serve, taggers):
             np.testing.assert_allclose(
                 answer["probabilities"][row], single["probabilities"][0], atol=1e-5
             )
-    ragged = served.answers["tasks"](*(tf.constant(v) for v in fed.values()))
+    ragged = served.answers["tasks"](**{name: tf.constant(v) for name, v in fed.items()})
     assert ragged["text"].nrows() == 5 and ragged["label"].shape == [5]
 
 
