@@ -75,6 +75,13 @@ CONFIGS = {
     ),
     "LoRA with gates": _options("LoRAConfig", r=4, alpha=6, use_gating=True, leave_out=[1]),
     "an adapter with gates": _options("ParBnConfig", reduction_factor=4, use_gating=True),
+    "an invertible part": _options("SeqBnInvConfig", reduction_factor=4),
+    "another invertible part": _options(
+        "DoubleSeqBnInvConfig",
+        reduction_factor=4,
+        inv_adapter_reduction_factor=4,
+        leave_out=[1],
+    ),
     "a union": lambda adapters: adapters.ConfigUnion(adapters.SeqBnConfig(reduction_factor=4)),
 }
 
@@ -82,7 +89,7 @@ CONFIGS = {
 # Of the names of what is trained.
 PARTS = (
     *("adapters.", "loras.", "phm_rule", "heads.", "scaling", "classifier", "qa_outputs"),
-    *("prefix_tunings", "prefix_gates"),
+    *("prefix_tunings", "prefix_gates", "invertible_adapters"),
 )
 
 
@@ -239,6 +246,8 @@ EXPORTS = {  # Task type, number of labels, adapter.
     "a prefix": ("classification", 2, PrefixConfig(3)),
     "tags with a prefix": ("tags", 3, PrefixConfig(2, reparametrized=False, layers=(1,))),
     "mix and match": ("classification", 2, PRESETS["mam"].adjusted(size=5)),
+    "an invertible part": ("classification", 2, PRESETS["pfeiffer+inv"].adjusted(size=5)),
+    "tags with an invertible part": ("tags", 3, PRESETS["houlsby+inv"].adjusted(layers=(0,))),
     "gates": (
         "classification",
         2,

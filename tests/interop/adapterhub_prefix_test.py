@@ -54,6 +54,16 @@ def test_read(case):
 PREFIX = {"architecture": "prefix_tuning", **FLAT}
 LORA = {"architecture": "lora", "attn_matrices": ["q"], "r": 1, "alpha": 5}
 ONE = {f"{POOL}.control_trans": VALUES}
+PFEIFFER = {"output_adapter": True, "non_linearity": "relu", "reduction_factor": 2}
+BOTTLENECK = {
+    f"bert.encoder.layer.0.output.adapters.a.{name}": np.ones(shape, "f4")
+    for name, shape in (
+        ("adapter_down.0.weight", (1, 2)),
+        ("adapter_down.0.bias", (1,)),
+        ("adapter_up.weight", (2, 1)),
+        ("adapter_up.bias", (2,)),
+    )
+}
 REFUSED = {  # Options, weights, and the code with the name of what is refused.
     "copies that differ": (PREFIX, ONE | {f"{COPY}.control_trans": 2 * VALUES}, "damaged: copies"),
     "no weights": (PREFIX, {}, "damaged: missing"),
@@ -88,6 +98,21 @@ REFUSED = {  # Options, weights, and the code with the name of what is refused.
         {"architecture": "union", "configs": [{"architecture": "union", "configs": [PREFIX]}]},
         ONE,
         "unsupported: union",
+    ),
+    "another invertible part": (
+        PFEIFFER | {"inv_adapter": "glow"},
+        BOTTLENECK,
+        "unsupported: nice",
+    ),
+    "half a factor": (
+        PFEIFFER | {"inv_adapter": "nice", "inv_adapter_reduction_factor": 2.5},
+        BOTTLENECK,
+        "unsupported: whole",
+    ),
+    "an invertible part without weights": (
+        PFEIFFER | {"inv_adapter": "nice", "inv_adapter_reduction_factor": 2},
+        BOTTLENECK,
+        "damaged: invertible",
     ),
     "a union of nothing": ({"architecture": "union", "configs": []}, ONE, "damaged: configs"),
     "a union of names": ({"architecture": "union", "configs": ["lora"]}, ONE, "damaged: configs"),

@@ -27,7 +27,6 @@ REQUIRED_OPTIONS = {
     "ln_before": False,
     "ln_after": False,
     "phm_layer": False,
-    "inv_adapter": None,
     "adapter_residual_before_ln": False,
     "original_ln_after": True,
     "residual_before_ln": True,
@@ -194,6 +193,7 @@ def hub_options(adapter: AdapterConfig, sizes: BertConfig) -> dict[str, Any]:
         "cross_adapter": False,
         "leave_out": layout.left_out(layers, sizes.num_layers),
         "use_gating": False,
+        "inv_adapter": None,
     }
 
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from adapter_bert_tf.adapters.bottleneck_config import AdapterConfig
+from adapter_bert_tf.adapters.languages.invertible import InvertibleConfig
 from adapter_bert_tf.adapters.methods.compacter import CompacterConfig
 from adapter_bert_tf.adapters.methods.gated import GatedConfig
 from adapter_bert_tf.adapters.methods.ia3 import Ia3Config
@@ -18,6 +19,7 @@ from adapter_bert_tf.errors import Unsupported
 from adapter_bert_tf.interop.adapterhub_files import layout, lora, prefix
 from adapter_bert_tf.interop.adapterhub_files.bottleneck import read_bottleneck, write_bottleneck
 from adapter_bert_tf.interop.adapterhub_files.compacter import read_compacter, write_compacter
+from adapter_bert_tf.interop.adapterhub_files.invertible import read_invertible, write_invertible
 from adapter_bert_tf.interop.adapterhub_files.layout import require, require_sound
 from adapter_bert_tf.sanitize import preview
 
@@ -126,6 +128,10 @@ def _read_method(
     require(isinstance(is_gated, bool), "use_gating must be true or false", is_gated)
     beginning = layout.bert_prefix(tensors)
     adapter, weights = method.read(hub, has_version, tensors, name, depth)
+    inverted = read_invertible(hub, tensors, name, getattr(adapter, "activation", ""))
+    if inverted:
+        require(not is_gated, "gates and an invertible part exclude each other", is_gated)
+        return UnionConfig((inverted[0], adapter)), inverted[1] | weights
     if not is_gated:
         return adapter, weights
     gated = GatedConfig(adapter)
@@ -150,12 +156,33 @@ def write_adapter(
     """The library's options and weights of an adapter. Raises `InputError`."""
     if not isinstance(adapter, UnionConfig):
         return _write_method(adapter, weights, sizes, name)
+    first, *others = adapter.members
+    if isinstance(first, InvertibleConfig) and len(others) == 1:
+        return _write_inverted(first, others[0], weights, sizes, name)
     configs, tensors = [], Weights()
     for member in adapter.members:
         options, own = _write_method(member, weights, sizes, name)
         configs.append(options)
         tensors |= own
     return {"architecture": "union", "configs": configs}, tensors
+
+
+def _write_inverted(
+    inverted: InvertibleConfig,
+    adapter: ModuleConfig,
+    weights: Mapping[str, np.ndarray],
+    sizes: BertConfig,
+    name: str,
+) -> tuple[Options, Weights]:
+    """As `write_adapter`, of a bottleneck with an invertible part, which is an option there."""
+    own = getattr(adapter, "activation", None)
+    same = isinstance(adapter, AdapterConfig) and own == inverted.activation
+    require(
+        same, "an invertible part must have the activation of a bottleneck", inverted.activation
+    )
+    options, tensors = _write_method(adapter, weights, sizes, name)
+    more, added = write_invertible(inverted, weights, name)
+    return {**options, **more}, tensors | added
 
 
 def _write_method(
