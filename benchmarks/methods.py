@@ -11,6 +11,7 @@ command that was stopped resumes with the next run.
 """
 
 import collections
+import io
 import os
 import queue
 import shlex
@@ -26,6 +27,7 @@ LEDGER = ledger.Ledger(
     page=runner.ROOT / "docs" / "results.md",
     key=lambda row: Run(*(row[name] for name in Run._fields)),
 )
+PICTURE = runner.ROOT / "docs" / "images" / "methods.png"
 Run = collections.namedtuple("Run", "task method learning_rate seed")
 SMALL, LARGE = ("3e-4", "1e-3", "3e-3"), ("3e-5", "1e-4", "3e-4")
 METHODS = {
@@ -43,6 +45,16 @@ RATES = collections.defaultdict(
     lambda: SMALL,
     {"full": LARGE, "(IA)^3": (*SMALL[1:], "1e-2"), "Compacter": (*SMALL[1:], "1e-2")},
 )
+MARKS = {  # In pictures, shape and color.
+    "LoRA 8": ("^", "#b35900"),
+    "LoRA 24": ("v", "#b35900"),
+    "(IA)^3": ("*", "#1b7f4d"),
+    "prefix 20": ("P", "#7a3e9d"),
+    "Compacter": ("X", "#c2185b"),
+    "adapters 8": ("o", "#5b9bd5"),
+    "adapters 64": ("o", "#1d4f91"),
+    "full": ("s", "#444444"),
+}
 CHOSEN_ON, COMPARED, SEEDS = "mrpc", ("mrpc", "cola", "rte", "sts-b"), range(5)
 
 
@@ -132,26 +144,33 @@ def run_missing(data_dir, workers):
                 future.result()
 
 
+def measured(rows_by_key):
+    """Returns a dict from method to its rows with the chosen learning rate."""
+    rates = {method: chosen(rows_by_key, method) for method in METHODS}
+    return {
+        method: [row for run, row in rows_by_key.items() if run[1:3] == (method, rate)]
+        for method, rate in rates.items()
+        if rate
+    }
+
+
 def methods(rows_by_key):
-    """Returns Markdown lines: medians and ranges of the seeds, by method and task."""
+    """Returns Markdown lines: medians and ranges of the seeds, by method and task; a picture."""
     metrics = [f"{task}, {TASKS[task].metric}" for task in COMPARED]
     lines = [
         f"| method | rate | trained | examples/s | {' | '.join(metrics)} |",
         "| --- |" + " --- |" * (3 + len(metrics)),
     ]
-    for method in METHODS:
-        if (rate := chosen(rows_by_key, method)) is None:
-            continue
-        rows = [
-            row for run, row in rows_by_key.items() if run[1:3] == (method, rate) and row["steps"]
-        ]
-        speed = statistics.median(
-            row["examples_per_cpu_second"] for row in rows if row["task"] == CHOSEN_ON
-        )
+    for method, rows in measured(rows_by_key).items():
+        first = [row for row in rows if row["task"] == CHOSEN_ON]
+        speed = statistics.median(row["examples_per_cpu_second"] for row in first)
         cells = [_spread([score(row) for row in rows if row["task"] == task]) for task in COMPARED]
-        trained = next(row["trained"] for row in rows if row["task"] == CHOSEN_ON)
-        lines.append(f"| {method} | {rate} | {trained:,} | {speed:.0f} | {' | '.join(cells)} |")
-    return lines
+        lines.append(
+            f"| {method} | {first[0]['learning_rate']} | {first[0]['trained']:,} | {speed:.0f} "
+            f"| {' | '.join(cells)} |"
+        )
+    about = "The metric of each task against the number of trained parameters, by method"
+    return [*lines, "", f"![{about}](images/{PICTURE.name})"] if lines[2:] else lines
 
 
 def methods_grid(rows_by_key):
@@ -172,9 +191,46 @@ def _spread(values):
     return f"{100 * statistics.median(values):.1f}" + (spread if len(values) > 1 else "")
 
 
+def draw(rows_by_key):
+    """Draws the metric of each task against the trained parameters, as PNG bytes; None without."""
+    rows_by_method = measured(rows_by_key)
+    if not rows_by_method:
+        return None
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8.4, 6.6), layout="constrained")
+    for task, axes in zip(COMPARED, figure.subplots(2, 2).flat, strict=True):
+        for method, rows in rows_by_method.items():
+            own = [row for row in rows if row["task"] == task]
+            values = [100 * score(row) for row in own]
+            if own:
+                middle = statistics.median(values)
+                spread = [[middle - min(values)], [max(values) - middle]]
+                mark, color = MARKS[method]
+                axes.errorbar(own[0]["trained"], middle, spread, fmt=mark, color=color, ms=7,
+                              elinewidth=1, capsize=2, label=method)  # fmt: skip
+        axes.set_title(task, fontsize=11)
+        axes.set(xscale="log", xlabel="trained parameters", ylabel=f"{TASKS[task].metric} (x 100)")
+        axes.grid(color="#dddddd")
+        axes.set_axisbelow(True)
+    # A task whose runs are missing has no marks.
+    handles = {}
+    for axes in figure.axes:
+        handles |= {label: h for h, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    names = [method for method in METHODS if method in handles]
+    figure.legend([handles[name] for name in names], names, loc="outside lower center", ncols=4)
+    figure.suptitle("MiniLM: median and range of the seeds", fontsize=11)
+    content = io.BytesIO()
+    figure.savefig(content, format="png", dpi=130)
+    return content.getvalue()
+
+
 def write_tables():
-    """Rewrites the tables in docs/results.md."""
+    """Rewrites the tables in docs/results.md, and the picture."""
     LEDGER.write_tables(methods, methods_grid)
+    picture = draw(LEDGER.rows())
+    if picture and ledger.RESULTS == ledger.COMMITTED:
+        PICTURE.write_bytes(picture)
 
 
 if __name__ == "__main__":

@@ -50,7 +50,13 @@ SEVERAL_TASKS = {
         "pals",
     )
 }
-CASES = ONE_TASK | SEVERAL_TASKS
+# On the shipped sentences, whose names are tagged; see `write_tagged`.
+TAGGING = {
+    "tags": ["run_tagger.py", *SHORT, "--learning_rate=1e-3"],
+    "tags in windows": ["run_tagger.py", *SHORT, "--max_seq_length=12", "--stride=4"],
+    "tags by argmax": ["run_tagger.py", *SHORT, "--decoding=argmax", "--tuning=full"],
+}
+CASES = ONE_TASK | SEVERAL_TASKS | TAGGING
 
 
 def outcome(root, arguments):
@@ -68,11 +74,33 @@ def outcome(root, arguments):
     return {"weights": config["weights_sha256"], "eval": record["eval"]}
 
 
+def write_tagged(folder):
+    """Writes the shipped sentences, with capitals within them as names; returns the folder."""
+    pathlib.Path(folder).mkdir()
+    for split in ("train", "dev"):
+        lines = (SHIPPED / "factuality" / f"{split}.tsv").read_text().splitlines()[1:]
+        blocks = []
+        for line in lines:
+            words, tags = line.rpartition("\t")[0].split(), []
+            for number, word in enumerate(words):
+                inside = tags and tags[-1] != "O"
+                is_name = number > 0 and word[0].isupper()
+                tags.append(f"{'I' if inside else 'B'}-name" if is_name else "O")
+            blocks.append("".join(f"{w}\t{t}\n" for w, t in zip(words, tags, strict=True)))
+        pathlib.Path(folder, f"{split}.conll").write_text("\n".join(blocks))
+    return folder
+
+
 def digests(root):
-    """Returns the digests of a root, from its own benchmarks: of one task's code, and of all."""
+    """Returns the digests of a root, from its own benchmarks.
+
+    They are those of the code of one task, of several, and of tagging.
+    """
     script = "import inspect, json; from benchmarks.training_code import digest; "
     script += "knows = 'of_several' in inspect.signature(digest).parameters; "
-    script += "print(json.dumps([digest(of_several=False) if knows else digest(), digest()]))"
+    script += "one = {'of_several': False} if knows else {}; "
+    script += "tags = {'of_tagging': True} if knows else {}; "
+    script += "print(json.dumps([digest(**one), digest(), digest(**one, **tags)]))"
     process = subprocess.run(
         [sys.executable, "-c", script], cwd=root, check=True, stdout=subprocess.PIPE, text=True
     )
@@ -95,16 +123,18 @@ def find_differences(cases, other_root):
 def compare(revision, one_task):
     """Runs the cases with both codes and records their equivalence.
 
-    Single-task code comes first, and is skipped if it is already known to be equivalent.
+    Single-task code comes first; what is already known to be equivalent is skipped.
     """
     with tempfile.TemporaryDirectory() as folder:
         tree = f"{folder}/tree"
         git = ["git", "-C", str(runner.ROOT), "worktree"]
         subprocess.run([*git, "add", "--quiet", "--detach", tree, revision], check=True)
         try:
-            single_task, complete = zip(digests(tree), digests(runner.ROOT), strict=True)
+            single_task, complete, tags = zip(digests(tree), digests(runner.ROOT), strict=True)
             identical = compare_cases(single_task, ONE_TASK, tree)
             if identical and not one_task:
+                tagged = f"--data_dir={write_tagged(f'{folder}/tagged')}"
+                compare_cases(tags, {name: [*w, tagged] for name, w in TAGGING.items()}, tree)
                 compare_cases(complete, SEVERAL_TASKS, tree)
         finally:
             subprocess.run([*git, "remove", "--force", tree], check=True)

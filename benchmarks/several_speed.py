@@ -62,7 +62,7 @@ def measure(data_dir, method, tasks):
 def new_model(base, tasks, method):
     """Makes a model with its own base, as a run does."""
     import adapter_bert_tf as abt
-    from adapter_bert_tf.heads.mixed_classifier import HeadOf, MixedClassifier
+    from adapter_bert_tf.heads.mixed.classifier import HeadOf, MixedClassifier
 
     names = tuple(f"task{i}" for i in range(tasks))
     encoder = base.build_encoder(parts_of(method, names))

@@ -31,6 +31,7 @@ LEDGER = ledger.Ledger(
 )
 CHECKPOINTS = {"uncased_L-12_H-768_A-12": "base", "uncased_L-24_H-1024_A-16": "large"}
 COMPARED = ("v4", "v5e")
+METHOD_PRESETS = ("lora", "ia3", "prefix", "compacter", "mam", "unipelt")
 PRECISIONS = ("float32", "bfloat16")
 NOT_THE_SHAPE = {"chip": "", "step": "", "precision": ""}
 FIRST_GUESS = 64
@@ -89,6 +90,15 @@ def plan():
     ]
     own = [case for _, configs in shapes for cases_ in configs.values() for case in cases_]
     return list(dict.fromkeys(cases + own))
+
+
+def preset_cases():
+    """Returns both steps of the presets that no configuration has, with BERT-base."""
+    return [
+        Case("v5e", step, "base", "classes", 2, preset, 0, "adamw", "bfloat16", 128, 4)
+        for step in ("train", "predict")
+        for preset in METHOD_PRESETS
+    ]
 
 
 def is_common(shape):
@@ -233,6 +243,19 @@ def cells(row):
     return f"{arguments:,.0f} MiB | {temporaries:,.0f} MiB | {share:.1%} | {row['flops']:.2e}"
 
 
+def presets(rows):
+    """Returns Markdown lines: the steps of `METHOD_PRESETS`."""
+    lines = [
+        "| preset | step | arguments | temporaries | of memory | operations |",
+        "| --- |" + " --- |" * 5,
+    ]
+    return lines + [
+        f"| `{case.adapter}` | {case.step} | {cells(rows.get(case))} |"
+        for case in sorted(preset_cases(), key=lambda case: METHOD_PRESETS.index(case.adapter))
+        if case in rows
+    ]
+
+
 def batches(rows):
     """Returns Markdown lines: the largest batches."""
     lines = [
@@ -255,7 +278,7 @@ def batches(rows):
 
 def write_tables():
     """Rewrites the tables of docs/tpu.md."""
-    LEDGER.write_tables(batches, steps)
+    LEDGER.write_tables(batches, presets, steps)
 
 
 def main():
@@ -263,7 +286,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--table", action="store_true", help="Only write docs/tpu.md.")
     if not parser.parse_args().table:
-        compile_missing(plan())
+        compile_missing([*preset_cases(), *plan()])
         for case in searches():
             largest(case, compiling(case))
     write_tables()

@@ -61,9 +61,9 @@ class Case:
       base: a key of `BASES`.
       head: `classes`, `score`, `span`, or `several`: of `SEVERAL` tasks, the last with a score.
       outputs: of the head; of several tasks those of each that has classes.
-      adapter: a preset's name; `adapter_size` is its bottleneck. Each of several tasks has its own.
-        Of these also `shared`, one for all, `full`, none, `hyperformer`, `hyperformer++`, and
-        `pals`, of which it is the size.
+      adapter: a preset's name; `adapter_size` is its size, 0 the preset's. Each of several tasks
+        has its own. Of these also `shared`, one for all, `full`, none, `hyperformer`,
+        `hyperformer++`, and `pals`, of which it is the size.
       optimizer: of `training.optimizer.OPTIMIZERS`.
       precision: `float32` or `bfloat16`.
       length: word pieces of an input.
@@ -88,7 +88,7 @@ def new_model(case):
     from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig
     from adapter_bert_tf.adapters.task_encoder import new_encoder
     from adapter_bert_tf.heads.classifier import Classifier
-    from adapter_bert_tf.heads.mixed_classifier import HeadOf, MixedClassifier
+    from adapter_bert_tf.heads.mixed.classifier import HeadOf, MixedClassifier
     from adapter_bert_tf.heads.span_labeler import SpanLabeler
     from adapter_bert_tf.training.device.precision import precision_scope
     from adapter_bert_tf.training.loop import TrainingSettings, compile_model
@@ -97,7 +97,7 @@ def new_model(case):
     preset = PRESETS.get(
         case.adapter, AdapterConfig(normalize_output=case.adapter.startswith("hyper"))
     )
-    adapter = dataclasses.replace(preset, bottleneck_size=case.adapter_size)
+    adapter = preset.adjusted(size=case.adapter_size) if case.adapter_size else preset
     tasks = [HeadOf(f"task{i}", case.outputs) for i in range(SEVERAL - 1)]
     tasks.append(HeadOf("last", 1, is_score=True))
     several = case.head == "several"

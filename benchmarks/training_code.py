@@ -15,7 +15,9 @@ EXCLUDED_FILES = (
     "base/files.py",
     "data/checks.py",
     "data/tfds.py",
+    "heads/serving_class_rows.py",
     "heads/serving_spans.py",
+    "heads/serving_tag_tables.py",
     "heads/serving_tags.py",
     "heads/serving_texts.py",
     "tasks/entity_errors.py",
@@ -32,10 +34,13 @@ MULTITASK_FILES = (
     "adapters/methods/per_task.py",
     "adapters/methods/projected_attention.py",
     "data/mixture.py",
-    "heads/mixed_classifier.py",
+    "heads/mixed/__init__.py",
+    "heads/mixed/classifier.py",
+    "heads/mixed/model.py",
+    "heads/mixed/tagger.py",
 )
 # Beginnings of the files that only tagging uses.
-TAGGING_FILES = ("data/tagging/", "heads/tag", "tasks/tag_")
+TAGGING_FILES = ("data/tagging/", "heads/mixed/tagger", "heads/tag", "tasks/tag_")
 
 
 def digest(

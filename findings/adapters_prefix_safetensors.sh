@@ -8,8 +8,8 @@
 # Expected: save_adapter(folder, name, use_safetensors=True) works for every method that it works for without.
 # Seen: safetensors refuses tensors that share memory, and each layer of BERT names the one pool of prefixes
 # again. Ejecting the reparametrization does not help. What is left is a pickle, which readers that do not run
-# code from files cannot take.
-# Affects who shares such adapters as safetensors; and who reads them, as no such file can exist.
+# code from files cannot take. Clones of the tensors can be saved by hand (docs/from_adapterhub.md).
+# Affects who shares such adapters as safetensors.
 set -eu
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -19,6 +19,7 @@ import adapter_bert_tf as abt
 from adapter_bert_tf.adapters import registry
 from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.serving.joined import join
+from adapter_bert_tf.serving.merged import merged_model
 from adapter_bert_tf.store import load_adapter
 from adapter_bert_tf.task_types import TASK_TYPES
 from adapter_bert_tf.tasks import GLUE, TASKS
@@ -32,7 +33,7 @@ from tests.tasks import glue_test
 pytestmark = pytest.mark.long
 
 PAGE = ROOT / "docs" / "extend.md"
-MODULES = ("scaling", "damping", "topics")
+MODULES = ("scaling", "shifting", "topics")
 
 
 def blocks(section, language):
@@ -140,16 +141,49 @@ def test_the_method_refuses_what_it_cannot_mean(page):
         ModuleConfig.from_dict({"kind": "scaling", "attention": 3})
 
 
-def test_a_method_may_change_a_projection(page):
+@pytest.fixture(scope="module")
+def shifted(page):
+    """A model with two tasks of the method that changes projections, with random vectors."""
     _, names = page
-    encoder = names["base"].build_encoder(importlib.import_module("damping").Damping())
-    inputs = support.batch()
-    before = encoder(inputs, 1)["pooled_output"]
+    config, rng = importlib.import_module("shifting").Shifting, np.random.default_rng(0)
+    model = abt.AdapterModel(names["base"])
+    for name, layers in (("one", (1,)), ("two", None)):
+        adapter = config(("query", "value"), layers)
+        task = model.add_adapter(name, ["a", "b"], adapter, max_seq_length=16)
+        for variable in task.trainable_variables:
+            variable.assign_add(rng.normal(size=variable.shape) * 0.3)
+    return model
+
+
+def test_a_method_may_change_projections(page, shifted):
+    (code,) = (c for c in blocks("Add a method", "python") if c.startswith("# shifting.py"))
+    assert len(code.splitlines()) <= 60
+    _, names = page
+    inputs, tasks = support.batch(rows=4), ["one", "two", "one", "two"]
+    mixed = shifted(inputs, adapter=tasks)
+    for row, name in enumerate(tasks):
+        np.testing.assert_allclose(mixed[row], shifted(inputs, adapter=name)[row], atol=1e-6)
+    start = names["base"].build_encoder(importlib.import_module("shifting").Shifting())
     bare = names["base"].build_encoder()(inputs, 1)["pooled_output"]
-    np.testing.assert_allclose(before, bare, atol=1e-5)
-    for factor in encoder.module_layer.named_variables().values():
-        factor.assign(0.5)
-    assert np.abs(encoder(inputs, 1)["pooled_output"] - before).max() > 1e-4
+    np.testing.assert_allclose(start(inputs, 1)["pooled_output"], bare, atol=1e-5)
+    text = format_report(shifted.model("two"), shifted.model("two").named_variables(), Tuning())
+    assert re.search(r"adapters +64 +64 ", text)  # Queries and values of 16, in two layers.
+
+
+@pytest.mark.parametrize("name", ["one", "two"])
+def test_such_a_method_merges(name, shifted):
+    task, inputs = shifted.model(name), support.batch(rows=4)
+    merged = merged_model(task, shifted.config(name))
+    assert not any(n.startswith("adapters/") for n in merged.named_variables())
+    np.testing.assert_allclose(merged(inputs), task(inputs), atol=1e-5)
+
+
+def test_such_a_method_is_checked_and_loses_layers(page):
+    config = importlib.import_module("shifting").Shifting()
+    assert config.without_lowest(1, 2).layers == (1,) == config.adjusted(layers=[1]).layers
+    assert config.changed_sublayers == ("attention",)
+    with raises_code("invalid", "projections"):
+        ModuleConfig.from_dict({"kind": "shifting", "projections": ["output"]})
 
 
 def test_the_method_through_the_command(page):

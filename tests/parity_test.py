@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from adapter_bert_tf.adapters.config import PRESETS
-from adapter_bert_tf.interop.adapterhub import import_adapter
-from adapter_bert_tf.interop.adapterhub_export import export_adapter
+from adapter_bert_tf.interop.adapterhub_files.exporting import export_adapter
+from adapter_bert_tf.interop.adapterhub_files.importing import import_adapter
 from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.store import load_adapter, save_adapter
 from adapter_bert_tf.training.tuning import Tuning

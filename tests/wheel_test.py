@@ -59,11 +59,13 @@ def test_the_first_steps(bin_folder, tmp_path):
 
 
 def test_names_in_text(bin_folder, tmp_path):
-    _, trained, answered, served, from_python = run_page("tagging.md", bin_folder, tmp_path)
+    said = run_page("tagging.md", bin_folder, tmp_path)
+    _, trained, answered, served, from_python, together = said
     assert "Report: out/names/report.html" in trained and "IOB2, 3 types" in trained
     assert '"text": "New York", "type": "place"' in answered and "\nCorp I-group\n" in answered
     assert "[b'Bob', b'Clara Sand', b'New York']] [[0, 14], [], [0, 8, 22]]" in served
     assert "'entities': [{" in from_python
+    assert "eval_kinds_accuracy = " in together and '"tags": ["capital", "small"' in together
 
 
 def test_it_is_the_wheel_that_runs(bin_folder, tmp_path):

@@ -21,6 +21,7 @@ from adapter_bert_tf.adapters.base_layers import (
 from adapter_bert_tf.adapters.modules import (
     PROJECTIONS,
     AdapterModule,
+    Projection,
     Sublayer,
     projection_output,
 )
@@ -90,13 +91,14 @@ class AdapterEncoderBlock(layers.TransformerEncoderBlock):
         module = module or AdapterModule()
         attention_norm = module.norm(norm_after(layer, "attention"), self._attention_layer_norm)
         output_norm = module.norm(norm_after(layer, "feed_forward"), self._output_layer_norm)
+        computed = None if module.reads_all_positions else output_range
         # A slice of everything would have a gradient that copies it.
-        x = block_input if output_range is None else block_input[:, :output_range]
-        adapt = functools.partial(projection_output, module, layer)
+        x = block_input if computed is None else block_input[:, :computed]
+        adapt = functools.partial(_adapt, module, layer, mask)
 
         if _changes_attention(module, layer):
             output = self._attention_layer.call_adapted(x, block_input, mask, adapt)
-        elif output_range == 1:
+        elif computed == 1:
             output = self._attention_layer.call_for_first(x, block_input, mask)
         else:
             output = self._attention_layer(x, block_input, attention_mask=mask)
@@ -110,7 +112,8 @@ class AdapterEncoderBlock(layers.TransformerEncoderBlock):
         output = adapt("output", activation, self._output_dense(activation))
         output = self._output_dropout(output)
         sublayer = Sublayer(layer, "feed_forward", output, x, output_norm, block_input, mask)
-        return output_norm(x + module.adapt_sublayer(sublayer))
+        x = output_norm(x + module.adapt_sublayer(sublayer))
+        return x if computed == output_range else x[:, :output_range]
 
     def named_variables(self, prefix: str) -> dict[str, tf.Variable]:
         """Dict from the variable names of Google's checkpoints, below `prefix`, to variables."""
@@ -125,6 +128,15 @@ class AdapterEncoderBlock(layers.TransformerEncoderBlock):
             **dense_variables(f"{prefix}/output/dense", self._output_dense),
             **norm_variables(f"{prefix}/output/LayerNorm", self._output_layer_norm),
         }
+
+
+def _adapt(
+    module: AdapterModule, layer: int, mask: tf.Tensor, name: str, x: tf.Tensor, output: tf.Tensor
+) -> tf.Tensor:
+    """The output of a projection with the module's change; `x` is its input."""
+    return projection_output(
+        module, Projection(layer, name, tf.cast(x, output.dtype), output, mask)
+    )
 
 
 def _changes_attention(module: AdapterModule, layer: int) -> bool:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from adapter_bert_tf.adapters.modules import PROJECTIONS
+from adapter_bert_tf.adapters.modules import PROJECTIONS, AdapterModule, sublayers_of
 from adapter_bert_tf.adapters.registry import ModuleConfig, require
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.sanitize import preview
@@ -108,6 +108,15 @@ class LayeredConfig(ModuleConfig):
     adjustable: ClassVar[Mapping[str, tuple[str, ...]]] = {"layers": ("layers",)}
     layers: tuple[int, ...] | None
 
+    @property
+    def projections(self) -> tuple[str, ...]:
+        """The projections that change in each of the layers."""
+        return ()
+
+    @property
+    def changed_sublayers(self) -> tuple[str, ...]:
+        return sublayers_of(self.projections)
+
     def sort_layers(self) -> None:
         """Sorts the field `layers`; a subclass calls it after the check of its fields."""
         if self.layers is not None:
@@ -128,6 +137,16 @@ class LayeredConfig(ModuleConfig):
     def layers_text(self) -> str:
         """The chosen layers, for a summary."""
         return "" if self.layers is None else f", layers {', '.join(map(str, self.layers))}"
+
+
+class LayeredModule(AdapterModule):
+    """A module that changes the same projections in each of its layers."""
+
+    config: LayeredConfig
+
+    def projections(self, layer: int) -> tuple[str, ...]:
+        layers = self.config.layers
+        return self.config.projections if layers is None or layer in layers else ()
 
 
 def parse_layers(text: str | None) -> tuple[int, ...] | None:

@@ -74,12 +74,14 @@ class Projection:
       output: `[batch, positions, width]`, with the bias, in the compute dtype; an activation is
         float32 in every compute dtype. Queries, keys and values have their heads side by side,
         so `width` is `hidden`.
+      mask: `[batch, 1 or seq, all positions]`, 1 for what may be attended to.
     """
 
     layer: int
     name: str
     input: tf.Tensor
     output: tf.Tensor
+    mask: tf.Tensor
 
 
 class AdapterModule:
@@ -103,6 +105,11 @@ class AdapterModule:
         self.config, self.stacked = config, stacked
         self.values, self.dropouts = values or {}, dropouts or {}
 
+    @property
+    def reads_all_positions(self) -> bool:
+        """Whether blocks must compute all positions, even where only the first is used."""
+        return False
+
     def for_call(self, inputs: Mapping[str, tf.Tensor]) -> AdapterModule:
         """The module of one call with these inputs; the encoder asks for it before anything else.
 
@@ -121,6 +128,10 @@ class AdapterModule:
     def adapt_sublayer(self, sublayer: Sublayer) -> tf.Tensor:
         """What the block adds to the skip connection, `[batch, seq, hidden]`."""
         return sublayer.unchanged()
+
+    def sublayer_input(self, sublayer: Sublayer) -> tf.Tensor:
+        """What `adapt_sublayer` computes its change from, `[batch, seq, hidden]`."""
+        return sublayer.output
 
     def projections(self, layer: int) -> Collection[str]:
         """Names of the projections of a block, from 0, that `adapt_projection` changes."""
@@ -143,14 +154,13 @@ class AdapterModule:
         return base_pooler
 
 
-def projection_output(
-    module: AdapterModule, layer: int, name: str, x: tf.Tensor, output: tf.Tensor
-) -> tf.Tensor:
-    """The output of a projection with the module's change, in the same dtype; `x` is its input."""
-    if name not in module.projections(layer):
-        return output
-    projection = Projection(layer, name, tf.cast(x, output.dtype), output)
-    return tf.cast(module.adapt_projection(projection), output.dtype)
+def projection_output(module: AdapterModule, projection: Projection) -> tf.Tensor:
+    """The output of a projection with the module's change, in the same dtype."""
+    dtype = projection.output.dtype
+    if projection.name not in module.projections(projection.layer):
+        return projection.output
+    projection = dataclasses.replace(projection, input=tf.cast(projection.input, dtype))
+    return tf.cast(module.adapt_projection(projection), dtype)
 
 
 class WrappedModule(AdapterModule):
@@ -159,6 +169,10 @@ class WrappedModule(AdapterModule):
     def __init__(self, inner: AdapterModule) -> None:
         super().__init__()
         self.inner = inner
+
+    @property
+    def reads_all_positions(self) -> bool:
+        return self.inner.reads_all_positions
 
     def for_call(self, inputs: Mapping[str, tf.Tensor]) -> AdapterModule:
         wrapped = copy.copy(self)
@@ -173,6 +187,9 @@ class WrappedModule(AdapterModule):
 
     def adapt_sublayer(self, sublayer: Sublayer) -> tf.Tensor:
         return self.inner.adapt_sublayer(sublayer)
+
+    def sublayer_input(self, sublayer: Sublayer) -> tf.Tensor:
+        return self.inner.sublayer_input(sublayer)
 
     def projections(self, layer: int) -> Collection[str]:
         return self.inner.projections(layer)

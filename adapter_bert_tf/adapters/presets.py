@@ -1,9 +1,12 @@
 """Presets: published methods by name."""
 
+import dataclasses
+
 from adapter_bert_tf.adapters.bottleneck_config import AdapterConfig
+from adapter_bert_tf.adapters.languages.invertible import InvertibleConfig
 from adapter_bert_tf.adapters.methods.compacter import CompacterConfig
+from adapter_bert_tf.adapters.methods.gated import GatedConfig
 from adapter_bert_tf.adapters.methods.ia3 import Ia3Config
-from adapter_bert_tf.adapters.methods.invertible import InvertibleConfig
 from adapter_bert_tf.adapters.methods.lora import LoraConfig
 from adapter_bert_tf.adapters.methods.prefix import PrefixConfig
 from adapter_bert_tf.adapters.methods.union import UnionConfig
@@ -48,6 +51,15 @@ PRESETS: dict[str, ModuleConfig] = {
             AdapterConfig(
                 512, activation="relu", sublayers=("feed_forward",), placement="parallel", scale=4.0
             ),
+        )
+    ),
+    # Mao et al. 2022 (UniPELT), section 4: a prefix of 10, LoRA of rank 8 and an adapter of
+    # Pfeiffer's of size 48, with gates. A gate takes the place of LoRA's factor, so that is 1.
+    "unipelt": UnionConfig(
+        (
+            GatedConfig(PrefixConfig(10)),
+            GatedConfig(LoraConfig(8, alpha=8)),
+            GatedConfig(dataclasses.replace(PFEIFFER, bottleneck_size=48)),
         )
     ),
 }

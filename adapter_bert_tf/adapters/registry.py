@@ -6,9 +6,10 @@ import copy
 import dataclasses
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
+from typing_extensions import Self
 
 from adapter_bert_tf.adapters.modules import AdapterModule, Function
 from adapter_bert_tf.adapters.ops import Tensor
@@ -16,9 +17,6 @@ from adapter_bert_tf.adapters.variable_specs import Sizes, VariableSpec, declare
 from adapter_bert_tf.errors import Conflict, InputError, Unsupported
 from adapter_bert_tf.lazy import tf_keras
 from adapter_bert_tf.sanitize import parse_json, preview
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 MODULE_KINDS: dict[str, type[ModuleConfig]] = {}
 TASKS = "tasks"  # First part of the names of a task's variables.
@@ -32,19 +30,16 @@ def require(title: str, condition: Any, message: str, received: Any) -> None:
 
 
 class ModuleConfig:
-    """The configuration of a method: one frozen dataclass for each kind.
-
-    It is one value in flags, `run.json`, adapter directories and SavedModels.
+    """The configuration of a method, one value in flags and files: a frozen dataclass a kind.
 
     Attributes:
       kind: its name in files.
       module_class: the `AdapterModule` that computes it; `module_for` sets it.
       groups: of its variables, in the order of the report.
-      adds_positions: whether keys and values get more positions.
       why_unmerged: why it cannot be merged into the base; empty if it can.
       stackable: whether rows of one batch may each have values of their own.
-      borrowed_groups: groups whose values come from other adapters; an adapter directory also holds
-        the files of those adapters.
+      composite: whether it consists of other methods.
+      borrowed_groups: groups whose values come from other adapters, the members.
       generates: whether the adapters of a task are computed from other variables. They then differ
         between machines by rounding.
       adjustable: dict from what a setting can change (`size`, `layers`, `init_scale`) to the fields
@@ -54,9 +49,9 @@ class ModuleConfig:
     kind: ClassVar[str]
     module_class: ClassVar[type[AdapterModule]]
     groups: ClassVar[tuple[str, ...]] = ("adapters",)
-    adds_positions: ClassVar[bool] = False
     why_unmerged: ClassVar[str] = "it computes what a dense layer cannot"
     stackable: ClassVar[bool] = False
+    composite: ClassVar[bool] = False
     borrowed_groups: ClassVar[tuple[str, ...]] = ()
     generates: ClassVar[bool] = False
     adjustable: ClassVar[Mapping[str, tuple[str, ...]]] = {}
@@ -80,8 +75,7 @@ class ModuleConfig:
 
     def new_dropouts(self, sizes: Sizes) -> dict[str, Callable[..., Any]]:
         """Dict from name to tf_keras layer: the dropouts of its module."""
-        rates = self.dropout_rates(sizes)
-        return {name: tf_keras.layers.Dropout(rate) for name, rate in rates.items()}
+        return {n: tf_keras.layers.Dropout(rate) for n, rate in self.dropout_rates(sizes).items()}
 
     @property
     def replaced_groups(self) -> tuple[str, ...]:
@@ -102,6 +96,21 @@ class ModuleConfig:
     def changed_sublayers(self) -> tuple[str, ...]:
         """The sublayers that change, of `modules.PROJECTIONS`; none if that is not known."""
         return ()
+
+    @property
+    def adds_positions(self) -> bool:
+        """Whether keys and values get more positions."""
+        return False
+
+    @property
+    def learning_rate(self) -> float | None:
+        """Its peak learning rate where none is given, as a class attribute; None: the tuning's."""
+        return None
+
+    @property
+    def trained_part(self) -> ModuleConfig:
+        """The configuration without what stays frozen."""
+        return self
 
     @property
     def changes_embeddings(self) -> bool:
@@ -139,6 +148,7 @@ class ModuleConfig:
 
     def adjusted(self, **values: Any) -> Self:
         """The configuration with values by the names of `adjustable`. Raises `InputError`."""
+        defaults = {field.name: field.default for field in dataclasses.fields(self)}  # type: ignore[arg-type]
         changes: dict[str, Any] = {}
         for name, value in values.items():
             if name not in self.adjustable:
@@ -148,7 +158,7 @@ class ModuleConfig:
                     name,
                 )
             first, *others = self.adjustable[name]
-            changes |= {field: _default(self, field) for field in others} | {first: value}
+            changes |= {field: defaults[field] for field in others} | {first: value}
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]
 
     def adjusted_like(self, other: ModuleConfig, names: Collection[str]) -> Self:
@@ -158,6 +168,10 @@ class ModuleConfig:
             return self
         fields = [field for name in names for field in self.adjustable[name]]
         return dataclasses.replace(self, **{f: getattr(other, f) for f in fields})  # type: ignore[type-var]
+
+    def borrowed_values(self, members: Sequence[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
+        """The values of `borrowed_groups`, by common name, from the weights of each member."""
+        return {}
 
     def stored_config(self) -> ModuleConfig:
         """The configuration that an adapter directory holds: without what only training needs."""
@@ -245,13 +259,8 @@ class ModuleConfig:
             values = parse_json(text)
         except ValueError as error:
             raise InputError(f"The adapter config is not valid JSON: {error}") from error
-        is_object = isinstance(values, dict)
-        require("Adapter config", is_object, "it must be a JSON object", values)
+        require("Adapter config", isinstance(values, dict), "it must be a JSON object", values)
         return cls.from_dict(values)
-
-
-def _default(config: Any, field: str) -> Any:
-    return next(f.default for f in dataclasses.fields(config) if f.name == field)
 
 
 Config = TypeVar("Config", bound=ModuleConfig)

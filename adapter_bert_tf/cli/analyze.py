@@ -191,16 +191,14 @@ def _command_of_adapter(folders: str) -> Command | None:
     """The command of the type of the first of `[NAME=]DIR,...`; None if it cannot be read."""
     from adapter_bert_tf.store.directory import find_adapter, parse_named_folders
     from adapter_bert_tf.store.files import read_adapter_config
-    from adapter_bert_tf.store.multitask import is_several
+    from adapter_bert_tf.store.multitask import common_type, is_several, types_of
     from adapter_bert_tf.task_types import type_of
 
     with contextlib.suppress(InputError, OSError):
         for _, folder in parse_named_folders(expand_user(folders)):
             config = read_adapter_config(find_adapter(folder) or folder)
-            if is_several(config):
-                return Command.CLASSIFIER
-            script = type_of(config).command.split()[0].removesuffix(".py")
-            return Command(script)
+            kind = common_type(types_of(config)) if is_several(config) else type_of(config)
+            return Command(kind.command.split()[0].removesuffix(".py"))
     return None
 
 

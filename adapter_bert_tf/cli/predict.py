@@ -46,6 +46,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         type=expand_user,
         help="its base: a folder, a package, a name on a hub (default: what it names)",
     )
+    add("--stack", type=expand_user, help="the adapter below it, of a language for example")
     add("--batch_size", type=int, default=32, help="the most rows of a batch (default: 32)")
     add("--delimiter", help="of cells (default: as it was trained; a comma in .csv, else a tab)")
     switches = {"header": "the first row names the columns", "quoted": "cells may be quoted"}
@@ -85,7 +86,7 @@ def _one(parsed: argparse.Namespace) -> int:
     import_tensorflow()
     from adapter_bert_tf.predict.predictor import Predictor
 
-    predictor = Predictor(parsed.adapter_dir, base=parsed.base_model)
+    predictor = Predictor(parsed.adapter_dir, base=parsed.base_model, stack=parsed.stack)
     answer = predictor(parsed.text_a, parsed.text_b)
     print(json.dumps(answer, ensure_ascii=False))
     return 0
@@ -105,7 +106,12 @@ def _file(parsed: argparse.Namespace) -> int:
     import_tensorflow()
     from adapter_bert_tf.predict.predictor import Predictor
 
-    predictor = Predictor(parsed.adapter_dir, base=parsed.base_model, batch_size=parsed.batch_size)
+    predictor = Predictor(
+        parsed.adapter_dir,
+        base=parsed.base_model,
+        batch_size=parsed.batch_size,
+        stack=parsed.stack,
+    )
     rows = predictor.predict_file(*paths, progress=True, **options)
     noun = "row" if of_words is None else "sentence"
     print(f"{rows:,} {noun if rows == 1 else f'{noun}s'}: {parsed.output}")

@@ -12,8 +12,8 @@ from adapter_bert_tf.config.messages import spell_for_command
 from adapter_bert_tf.errors import InputError, NotFound, Unsupported
 from adapter_bert_tf.interop import hub
 from adapter_bert_tf.interop.adapter_bert import import_checkpoint
-from adapter_bert_tf.interop.adapterhub import import_adapter, is_adapterhub
-from adapter_bert_tf.interop.adapterhub_export import export_adapter
+from adapter_bert_tf.interop.adapterhub_files.exporting import export_adapter
+from adapter_bert_tf.interop.adapterhub_files.importing import import_adapter, is_adapterhub
 from adapter_bert_tf.interop.base_folder import export_base
 from adapter_bert_tf.interop.peft_files.exporting import export_peft
 from adapter_bert_tf.interop.peft_files.importing import import_peft

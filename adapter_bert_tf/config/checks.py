@@ -20,8 +20,9 @@ def check(config: RunConfig) -> None:
         _check_rates(config)
         if not config.sweeps.sweep:  # Its runs may differ in this.
             _check_fusion(config)
+            _check_stack(config)
             _check_together(config)
-    if config.names_task:
+    if config.names_task or config.data.task_name:
         _check_task_name(config)
     if config.answers_questions:
         check_questions(config)
@@ -73,13 +74,26 @@ def _check_fusion(config: RunConfig) -> None:
         )
 
 
+def _check_stack(config: RunConfig) -> None:
+    tuning, stack = config.method.tuning, config.training.stack
+    if stack and config.actions.do_train and tuning != "adapters":
+        raise Conflict(
+            f"--stack works with --tuning=adapters. Received: --tuning={tuning}. Leave out --stack."
+        )
+
+
 def _check_together(config: RunConfig) -> None:
     tuning, task_name = config.method.tuning, config.data.task_name
     multitask, several = tuning in MULTITASK_TUNINGS, is_several(task_name)
-    if multitask and not config.names_task:
+    if multitask and "task_name" not in config.values:
         raise Conflict(
             f"--tuning={tuning} trains several tasks together, and {config.command.value}.py has "
             "one. Leave it out."
+        )
+    if multitask and not task_name:
+        raise Missing(
+            f"--tuning={tuning} trains several tasks together. List them in --task_name: "
+            "NAME=FOLDER,NAME=FOLDER, or a YAML file of tasks."
         )
     if not several:
         return
@@ -106,8 +120,8 @@ def _check_task_name(config: RunConfig) -> None:
             "adapter-bert tag."
         )
     if is_several(name):
-        entries(name)
-    elif name.lower() != OWN:
+        entries(name, config.command)
+    elif config.names_task and name.lower() != OWN:
         find_task(name)
 
 

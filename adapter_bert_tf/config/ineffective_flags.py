@@ -93,8 +93,8 @@ def _missing(row: Setting, config: RunConfig) -> Needed | None:
     if not row.only_with:
         return None
     other, values = row.only_with
-    if other not in config.values:  # The command has only one of these values.
-        return None
+    if other not in config.values or (other == "task_name" and not config.names_task):
+        return None  # The command has only one of these values.
     # A saved adapter decides the method, so the setting may have an effect.
     applies_saved = row.role is Role.LEFT_OUT and not config.actions.do_train
     if other == "tuning" and (config.training.init_from or applies_saved):

@@ -44,7 +44,7 @@ class RunConfig(Sections):
     @property
     def names_task(self) -> bool:
         """Whether `--task_name` names the command's task, or several."""
-        return "task_name" in self.values
+        return self.command.names_task
 
     @functools.cached_property
     def values(self) -> dict[str, Value]:

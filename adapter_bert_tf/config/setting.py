@@ -29,6 +29,7 @@ class Command(enum.Enum):
       runner: `module:class` of the `TaskRunner` of one task.
       early_check: `module:function` of the configuration, which checks the data without TensorFlow.
       python_data: `module:function` that turns the lists of `abt.train` into files and settings.
+      names_task: whether `--task_name` names a known task; elsewhere it only lists several tasks.
     """
 
     _value_: str
@@ -38,6 +39,7 @@ class Command(enum.Enum):
     runner: str
     early_check: str | None
     python_data: str | None
+    names_task: bool
 
     CLASSIFIER = (
         "run_classifier",
@@ -47,6 +49,7 @@ class Command(enum.Enum):
         "adapter_bert_tf.runners.classification.runner:ClassificationRunner",
         "adapter_bert_tf.runners.classification.early_checks:check_tables",
         "adapter_bert_tf.jobs.python_tables:data_of",
+        True,
     )
     SQUAD = (
         "run_squad",
@@ -56,6 +59,7 @@ class Command(enum.Enum):
         "adapter_bert_tf.runners.questions.runner:QuestionRunner",
         None,
         None,
+        False,
     )
     TAGGER = (
         "run_tagger",
@@ -65,6 +69,7 @@ class Command(enum.Enum):
         "adapter_bert_tf.runners.tagging.runner:TaggingRunner",
         "adapter_bert_tf.runners.tagging.files:check_files",
         "adapter_bert_tf.jobs.python_sentences:data_of",
+        False,
     )
     ADAPT = (
         "run_adapt",
@@ -74,16 +79,17 @@ class Command(enum.Enum):
         "adapter_bert_tf.runners.plain_text.runner:PlainTextRunner",
         "adapter_bert_tf.runners.plain_text.files:check_files",
         None,
+        False,
     )
 
-    def __new__(cls, script: str, *facts: str | None) -> "Command":
+    def __new__(cls, script: str, *facts: str | bool | None) -> "Command":
         """A member whose value is the name of its script."""
         member = object.__new__(cls)
         member._value_ = script
         return member
 
-    def __init__(self, script: str, *facts: str | None) -> None:
-        names = ("word", "about", "job", "runner", "early_check", "python_data")
+    def __init__(self, script: str, *facts: str | bool | None) -> None:
+        names = ("word", "about", "job", "runner", "early_check", "python_data", "names_task")
         for name, fact in zip(names, facts, strict=True):
             setattr(self, name, fact)
 

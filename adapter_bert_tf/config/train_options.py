@@ -57,6 +57,7 @@ class TrainOptions(TypedDict, total=False):
     init_from: str | None
     init_task: str | None
     fuse: str | Mapping[str, Any] | Sequence[str] | None
+    stack: str | None
     train_batch_size: int
     gradient_accumulation_steps: int
     learning_rate: float | None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -13,7 +14,21 @@ if TYPE_CHECKING:
 Config: TypeAlias = Mapping[str, Any]  # Of an adapter.
 Tensors: TypeAlias = dict[str, "tf.Tensor"]
 Run: TypeAlias = Callable[[Tensors], "tf.Tensor"]  # From encoder inputs to logits.
+# From encoder inputs and int32 `[batch]`, the number of each row's task, to logits.
+RunRows: TypeAlias = Callable[[Tensors, "tf.Tensor"], "tf.Tensor"]
 INPUTS = ("input_word_ids", "input_mask", "input_type_ids")
+
+
+class RowAnswers(abc.ABC):
+    """Answers to texts of several tasks of one type; a method of the type makes it."""
+
+    @abc.abstractmethod
+    def __call__(self, which: tf.Tensor, *texts: tf.Tensor) -> Tensors:
+        """Answers texts, string `[batch]` each; `which` is int32 `[batch]`, each row's task."""
+
+    @abc.abstractmethod
+    def spread(self, answer: Tensors, rows: tf.Tensor, batch: tf.Tensor) -> Tensors:
+        """The answer to some `rows` as one to `batch` rows, of which the others have none."""
 
 
 def text_signature(names: Sequence[str], answer: Callable[..., Tensors]) -> Any:

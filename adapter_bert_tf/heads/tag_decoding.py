@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from adapter_bert_tf.adapters.ops import compiled
-from adapter_bert_tf.data.tagging.schemes import OUTSIDE, PLAIN, transitions
+from adapter_bert_tf.data.tagging.schemes import OUTSIDE, PLAIN, Transitions, transitions
 from adapter_bert_tf.errors import Diverged, Unsupported
 from adapter_bert_tf.lazy import tf
 
@@ -40,7 +40,11 @@ class DecodedTags:
 
 
 def viterbi(
-    log_probabilities: tf.Tensor, counts: tf.Tensor, start: tf.Tensor, between: tf.Tensor
+    log_probabilities: tf.Tensor,
+    counts: tf.Tensor,
+    start: tf.Tensor,
+    between: tf.Tensor,
+    end: tf.Tensor,
 ) -> tf.Tensor:
     """The most probable sequence of tags that transitions allow (Viterbi 1967).
 
@@ -50,6 +54,7 @@ def viterbi(
       counts: int32 `[batch]`, the number of words of each sentence; others are padding.
       start: bool `[tags]`, which tags may be the first.
       between: bool `[tags, tags]`, which tags (columns) may follow which (rows).
+      end: bool `[tags]`, which tags may be the last. All three may have a leading `[batch]`.
 
     Returns:
       int32 `[batch, words]`, 0 in the padding. A path of allowed transitions must exist.
@@ -79,7 +84,7 @@ def viterbi(
     # No word has an origin before the first, but XLA needs the shape of the elements.
     state: Any = (1, scores, origins.write(0, same))
     _, scores, origins = tf.while_loop(lambda word, *_: word < width, forward, state)
-    last = tf.argmax(scores, 1, tf.int32)
+    last = tf.argmax(tf.where(end, scores, -np.inf), 1, tf.int32)
     state = (width - 1, last, path.write(width - 1, last))
     _, first, path = tf.while_loop(lambda word, *_: word > 0, backward, state)
     best = tf.transpose(path.write(0, first).stack())[:, :words]
@@ -87,7 +92,12 @@ def viterbi(
 
 
 def best_tags(
-    logits: tf.Tensor, counts: tf.Tensor, start: tf.Tensor, between: tf.Tensor, decoding: str
+    logits: tf.Tensor,
+    counts: tf.Tensor,
+    start: tf.Tensor,
+    between: tf.Tensor,
+    end: tf.Tensor,
+    decoding: str,
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """The tags of sentences; arguments as of `viterbi`, which `decoding` may choose.
 
@@ -96,10 +106,18 @@ def best_tags(
     """
     with tf.device("CPU:0"):  # A GPU would start a dozen small kernels for each word.
         if decoding == VITERBI:
-            chosen = viterbi(logits, counts, start, between)
+            chosen = viterbi(logits, counts, start, between, end)
         else:
             chosen = tf.argmax(logits, -1, tf.int32)
         return chosen, tf.gather(tf.nn.softmax(logits), chosen, batch_dims=2)
+
+
+def require_decodable(labels: Sequence[str], scheme: str) -> None:
+    """Raises `InputError` for more tags of entities than a table of transitions can hold."""
+    if scheme != PLAIN and len(labels) > MOST_LABELS:
+        raise Unsupported(
+            f"At most {MOST_LABELS:,} tags can mark entities. Received: {len(labels):,}"
+        )
 
 
 class TagRules:
@@ -111,25 +129,20 @@ class TagRules:
       decoding: one of `DECODINGS`.
 
     Raises:
-      InputError: for more tags of entities than a table of their transitions can hold.
+      InputError: as `require_decodable`.
     """
 
     def __init__(self, labels: Sequence[str], scheme: str, decoding: str) -> None:
         self.labels = list(labels)
-        if scheme != PLAIN and len(labels) > MOST_LABELS:
-            raise Unsupported(
-                f"At most {MOST_LABELS:,} tags can mark entities. Received: {len(labels):,}"
-            )
+        require_decodable(labels, scheme)
         is_free = scheme == PLAIN or decoding == ARGMAX
-        self.start, self.between = np.ones(1, bool), np.ones((1, 1), bool)
-        if not is_free:
-            self.start, self.between = transitions(labels, scheme)
-        # Labels that form no valid sequence, such as I-PER alone, have nothing to respect.
-        self.decoding = VITERBI if not is_free and self.start.any() else ARGMAX
-
-    def best(self, logits: tf.Tensor, counts: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """See `best_tags`."""
-        return best_tags(logits, counts, self.start, self.between, self.decoding)
+        anything = Transitions(np.ones(1, bool), np.ones((1, 1), bool), np.ones(1, bool))
+        self.valid = valid = anything if is_free else transitions(labels, scheme)
+        # Labels that form no valid sequence, such as I-PER alone, have nothing to respect, and so
+        # have B-A and E-A without "O", which form none of three words.
+        alone = valid.start & valid.end & valid.between.diagonal()
+        exists = alone.any() or (valid.start.any() and valid.end.all())
+        self.decoding = VITERBI if not is_free and exists else ARGMAX
 
     def unread(self) -> np.ndarray:
         """The logits of a word without pieces, float32 `[tags]`: "O", or else the first tag."""
@@ -155,7 +168,7 @@ def decode(
     decoded: dict[int, DecodedTags] = {}
     rules = TagRules(labels, scheme, decoding)
     run, unread = _compiled(rules.decoding), rules.unread()
-    most_rows = max(AT_ONCE * 32 // rules.between.size, 1)
+    most_rows = max(AT_ONCE * 32 // rules.valid.between.size, 1)
     for rows in _parts([len(words) for words in logits], most_rows):
         counts = np.array([len(logits[row]) for row in rows], np.int32)
         padded = np.tile(unread, (len(rows), counts.max(), 1))
@@ -166,7 +179,7 @@ def decode(
             is_unread[place, : len(own)] = masked
             padded[place, : len(own), : own.shape[1]][~masked] = np.ma.getdata(own)[~masked]
         _require_finite(padded)
-        parts = [part.numpy() for part in run(padded, counts, rules.start, rules.between)]
+        parts = [part.numpy() for part in run(padded, counts, *rules.valid)]
         for row, count, *values in zip(rows, counts, *parts, is_unread, strict=True):
             numbers, shares, masked = (value[:count] for value in values)
             tags = tuple(labels[number] for number in numbers)
@@ -191,6 +204,7 @@ def _compiled(decoding: str) -> Callable[..., Any]:
             tf.TensorSpec([None], tf.int32),
             tf.TensorSpec([None], tf.bool),
             tf.TensorSpec([None, None], tf.bool),
+            tf.TensorSpec([None], tf.bool),
         ],
     )
 

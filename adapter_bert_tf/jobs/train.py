@@ -43,8 +43,8 @@ class TrainedTask(Predictor):
         those of the best setting's runs: median, `_min` and `_max`. Empty without a dev set.
     """
 
-    def __init__(self, output_dir: str, base: str | None) -> None:
-        super().__init__(os.path.join(output_dir, "adapter"), base=base)
+    def __init__(self, output_dir: str, base: str | None, stack: str | None = None) -> None:
+        super().__init__(os.path.join(output_dir, "adapter"), base=base, stack=stack)
         self.output_dir = output_dir
         record = read_record(os.path.join(output_dir, "run.json")) or {}
         self.results: dict[str, float] = record.get("eval") or _sweep_results(output_dir)
@@ -96,14 +96,11 @@ def train(
     The texts are written as a table below `output_dir`, together with everything that the command
     writes: the same call again continues where it was interrupted, or finds itself finished.
 
-    A tagger takes lists of words and of their tags, no DataFrame, and has a dev set only if it is
-    given: `abt.train(words, tags, task="tags", dev=(dev_words, dev_tags))`.
-
     Args:
-      texts: a list of texts or of pairs of texts, or a pandas DataFrame.
+      texts: a list of texts or of pairs of texts, or a pandas DataFrame. Taggers: lists of words.
       labels: a label for each: a text, or a number, which counts as its text, or as a score with
-        `regression=True`; with `multi_label=True` a list of labels. For a DataFrame the name of
-        the column of labels.
+        `regression=True`; with `multi_label=True` a list of labels. Taggers: lists of tags. For a
+        DataFrame the name of the column of labels.
       others: the second text of each, for pairs.
       task: type of the task, a key of `TASK_TYPES`. None: classification, or what the options say.
       dev: evaluation data: `(texts, labels)`, for pairs `(texts, labels, others)`, or a DataFrame
@@ -112,8 +109,7 @@ def train(
       text_a_column, text_b_column: columns of DataFrames.
       output_dir: None for a folder that is removed when the process ends.
       base_model: as for `load_base`.
-      **options: settings of `run_classifier.py`: `learning_rate=1e-3`, `tuning="full"`,
-        `adapter_size=8`, `eval_every_steps=50`, `keep="best"`, `seed=1`, `overwrite=True`, ...
+      **options: settings of `run_classifier.py`: `learning_rate=1e-3`, `tuning="full"`, ...
 
     Returns:
       `TrainedTask`, a `Predictor`.
@@ -122,10 +118,19 @@ def train(
       InputError: for anything that the user can fix, before training.
     """
     frames.check_arguments(texts, others, text_a_column, text_b_column)
-    command, keywords = _command_of(task, dict(options))
-    data = load(str(command.python_data))(
-        Given(texts, labels, others, dev, (text_a_column, text_b_column)), keywords
-    )
+    given = Given(texts, labels, others, dev, (text_a_column, text_b_column))
+    return _train(given, task, dict(options), output_dir, base_model)
+
+
+def _train(
+    given: Given,
+    task: str | None,
+    options: dict[str, Any],
+    output_dir: str | os.PathLike[str] | None,
+    base_model: str | None,
+) -> TrainedTask:
+    command, keywords = _command_of(task, options)
+    data = load(str(command.python_data))(given, keywords)
     folder = _folder(output_dir)
     files = data.files_in(folder)
     decided: dict[str, Value] = {
@@ -145,7 +150,7 @@ def train(
         importlib.import_module(command.job).run(config)
     except InputError as error:
         raise type(error)(spell_for_python(spell_for_command(error))) from error
-    return TrainedTask(folder, base_model)
+    return TrainedTask(folder, base_model, options.get("stack"))
 
 
 def _command_of(task: str | None, options: dict[str, Any]) -> tuple[Command, dict[str, Any]]:

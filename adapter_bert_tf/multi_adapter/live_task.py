@@ -7,18 +7,21 @@ from typing import Any
 
 import numpy as np
 
+from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
 from adapter_bert_tf.adapters.ops import Tensor
 from adapter_bert_tf.adapters.presets import PRESETS
 from adapter_bert_tf.adapters.registry import ModuleConfig, of_kind
+from adapter_bert_tf.adapters.task_encoder import TaskEncoder
 from adapter_bert_tf.base import Base
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.multi_adapter.inputs import require_strings
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import checks, contents, schema
+from adapter_bert_tf.store.combining.stacking import on_top
 from adapter_bert_tf.store.derivation import retrained
 from adapter_bert_tf.store.members import Member
 from adapter_bert_tf.task_types import type_named
-from adapter_bert_tf.training.tuning import Tuning
+from adapter_bert_tf.training.tuning import Tuning, is_trained
 
 
 @dataclasses.dataclass
@@ -82,7 +85,9 @@ def describe_task(
             f"None. Received: {preview(config)}"
         )
     if adapter and adapter.borrowed_groups and not members:
-        raise InputError(f"A {adapter.kind} needs members. Add it with add_fusion.")
+        raise InputError(f"A {adapter.kind} needs members. Add it with add_fusion or stack=FOLDER.")
+    if adapter and members and not adapter.borrowed_groups:
+        adapter = on_top(adapter, *members)
     kind = type_named(head)  # Its labels are those that all tasks of the type have.
     own_labels = list(kind.labels) if kind.labels else require_strings(labels, "labels must be")
     task_config = schema.describe(
@@ -103,3 +108,25 @@ def describe_task(
             f"{preview(task_config['labels'])}"
         )
     return task_config
+
+
+def make_encoder(
+    base: Base, encoder: AdapterBertEncoder, adapter: ModuleConfig | None, tuning: Tuning
+) -> AdapterBertEncoder | TaskEncoder:
+    """Makes the encoder of a task; it shares what `tuning` does not train of a base's encoder."""
+    if tuning.changes_base:
+        own = base.new_encoder(frozen_layers=tuning.frozen_layers)
+        base.assign(own.named_variables())
+        return own
+    depth = encoder.config["num_layers"]
+    trained_groups = {
+        spec.group for spec in encoder.specs().values() if is_trained(spec, depth, tuning)
+    }
+    replaced = adapter.replaced_groups if adapter else ()
+    return TaskEncoder(
+        encoder,
+        adapter,
+        own_norms="LayerNorm" in {*trained_groups, *replaced},
+        own_pooler="pooler" in trained_groups,
+        frozen_layers=tuning.frozen_layers,
+    )

@@ -9,29 +9,28 @@ from typing import Any
 import tensorflow as tf
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
 from adapter_bert_tf.adapters.ops import Tensor
 from adapter_bert_tf.adapters.registry import ModuleConfig
-from adapter_bert_tf.adapters.task_encoder import TaskEncoder
 from adapter_bert_tf.base import Base, load_base
 from adapter_bert_tf.errors import InputError, NotFound, require_bools
 from adapter_bert_tf.heads.task_model import TaskModel
 from adapter_bert_tf.multi_adapter.forward import ForwardPasses
 from adapter_bert_tf.multi_adapter.fusions import resolve_members
 from adapter_bert_tf.multi_adapter.inputs import check_name, encoder_inputs, require_strings
-from adapter_bert_tf.multi_adapter.live_task import LiveTask, describe_task
+from adapter_bert_tf.multi_adapter.live_task import LiveTask, describe_task, make_encoder
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import contents
 from adapter_bert_tf.store.adapter_dir import require_same_task
 from adapter_bert_tf.store.base_match import check_base
 from adapter_bert_tf.store.checks import plain_metric
 from adapter_bert_tf.store.combining.combine import drop_lowest_layers
+from adapter_bert_tf.store.combining.stacking import below_of, with_below
 from adapter_bert_tf.store.directory import load_adapter, save_adapter
-from adapter_bert_tf.store.members import Member, make_fusion_config, stack_members, update_members
+from adapter_bert_tf.store.members import Member, make_fusion_config, member_values, update_members
 from adapter_bert_tf.store.multitask import require_one_task
 from adapter_bert_tf.task_types import type_of
 from adapter_bert_tf.training.device.devices import prepare_gpus
-from adapter_bert_tf.training.tuning import Tuning, is_trained, select_trained
+from adapter_bert_tf.training.tuning import Tuning, select_trained
 
 
 class AdapterModel:
@@ -61,6 +60,7 @@ class AdapterModel:
         config: str | ModuleConfig | None = "houlsby",
         head: str = "classification",
         tuning: Tuning | None = None,
+        stack: str | os.PathLike[str] | None = None,
         **inputs: Any,
     ) -> TaskModel:
         """Adds a task with fresh weights.
@@ -72,6 +72,7 @@ class AdapterModel:
           head: name of the task type, a key of `TASK_TYPES`; without labels `classification`
             stands for scores.
           tuning: `Tuning`; None for adapters and LayerNorms.
+          stack: folder of an adapter, of a language for example, that stays frozen below this one.
           **inputs: of the type's `inputs`, such as `texts`, 2 for pairs, and `max_seq_length`; the
             labels decide others, such as the `scheme` of tags.
 
@@ -84,8 +85,11 @@ class AdapterModel:
         """
         check_name(name, self.list_adapters())
         tuning = Tuning() if tuning is None else tuning
-        task_config = describe_task(name, labels, self.base, config, head, tuning, inputs)
-        self._tasks[name], model = self._make_task(task_config, {})
+        below = below_of(stack, self.base.fingerprint())
+        task_config = describe_task(name, labels, self.base, config, head, tuning, inputs, below)
+        adapter = contents.adapter_of(task_config)
+        values = member_values(adapter, below) if adapter and below else {}
+        self._tasks[name], model = self._make_task(task_config, values, below)
         return model
 
     def add_fusion(
@@ -124,12 +128,16 @@ class AdapterModel:
             )
         task_config = describe_task(name, labels, self.base, config, head, tuning, inputs, resolved)
         self._tasks[name], model = self._make_task(
-            task_config, stack_members(config, resolved), resolved
+            task_config, member_values(config, resolved), resolved
         )
         return model
 
     def load_adapter(
-        self, folder: str | os.PathLike[str], name: str | None = None, drop_lowest: int = 0
+        self,
+        folder: str | os.PathLike[str],
+        name: str | None = None,
+        drop_lowest: int = 0,
+        stack: str | os.PathLike[str] | None = None,
     ) -> str:
         """Adds the task of an adapter directory; returns its name.
 
@@ -138,6 +146,8 @@ class AdapterModel:
           name: new name, which `save_adapter` stores; None for the stored name.
           drop_lowest: number of lowest layers whose adapters are dropped (AdapterDrop, Rücklé et
             al. 2021).
+          stack: folder of the adapter below it, for one that was trained on top of another: the
+            same one, or that of another language.
 
         Raises:
           InputError: when the name exists, the directory is damaged, or the base differs.
@@ -145,6 +155,8 @@ class AdapterModel:
         path = storage.path_of(folder)
         saved = drop_lowest_layers(load_adapter(path), drop_lowest)
         require_one_task(saved.config, path)
+        (below,) = below_of(stack) or (None,)
+        saved = with_below(saved, below, repr(path))
         is_stored = name is None
         name = contents.name_of(saved.config) if name is None else name
         check_name(name, self.list_adapters(), is_stored)
@@ -156,7 +168,7 @@ class AdapterModel:
         values = {key: tf.identity(tf.constant(value)) for key, value in saved.weights.items()}
         task = LiveTask(config, values, members=saved.members)
         if not task.shares_base:
-            task, _ = self._make_task(config, values)
+            task, _ = self._make_task(config, values, saved.members)
         self._tasks[name] = task
         return name
 
@@ -263,7 +275,7 @@ class AdapterModel:
     ) -> tuple[LiveTask, TaskModel]:
         """Makes a `LiveTask` and the model that trains it, with `values` as initial weights."""
         tuning = contents.tuning_of(config)
-        encoder = self._make_encoder(contents.adapter_of(config), tuning)
+        encoder = make_encoder(self.base, self.encoder, contents.adapter_of(config), tuning)
         model = type_of(config).new_model(encoder, contents.num_outputs(config))
         select_trained(model, tuning)
         variables = contents.kept_variables(model, tuning, contents.adapter_of(config))
@@ -271,27 +283,6 @@ class AdapterModel:
             variables[name].assign(value)
         model_reference = (lambda: model) if tuning.changes_base else weakref.ref(model)
         return LiveTask(config, variables, model_reference, members), model
-
-    def _make_encoder(
-        self, adapter: ModuleConfig | None, tuning: Tuning
-    ) -> AdapterBertEncoder | TaskEncoder:
-        """Makes an encoder that shares what `tuning` does not train of the base."""
-        if tuning.changes_base:
-            encoder = self.base.new_encoder(frozen_layers=tuning.frozen_layers)
-            self.base.assign(encoder.named_variables())
-            return encoder
-        depth = self.encoder.config["num_layers"]
-        trained_groups = {
-            spec.group for spec in self.encoder.specs().values() if is_trained(spec, depth, tuning)
-        }
-        replaced = adapter.replaced_groups if adapter else ()
-        return TaskEncoder(
-            self.encoder,
-            adapter,
-            own_norms="LayerNorm" in {*trained_groups, *replaced},
-            own_pooler="pooler" in trained_groups,
-            frozen_layers=tuning.frozen_layers,
-        )
 
     def _require_task(self, name: str) -> LiveTask:
         task = self._tasks.get(name) if isinstance(name, str) else None

@@ -43,6 +43,8 @@ class Predictor:
       base: the base that they were trained on: a `Base`, or what `load_base` takes. None: the base
         that the first adapter names, if it can be found by its name, or the installed one.
       batch_size: the most rows of a batch.
+      stack: folder of the adapter below those that were trained on top of one, or a dict from their
+        names to such folders: rows of one call may then be in different languages.
 
     Raises:
       InputError: when there is no adapter, one is damaged, or its base is another one.
@@ -53,6 +55,7 @@ class Predictor:
         *adapters: Folder | Mapping[str, Folder],
         base: Base | str | None = None,
         batch_size: int = 32,
+        stack: Folder | Mapping[str, Folder] | None = None,
     ) -> None:
         is_size = isinstance(batch_size, int | np.integer) and not isinstance(batch_size, bool)
         if not adapters or not is_size or batch_size < 1:
@@ -65,7 +68,8 @@ class Predictor:
         self.model = AdapterModel(base if isinstance(base, Base) else load_base(base))
         self.batch_size = batch_size
         for name, folder in named:
-            self.model.load_adapter(folder, name)
+            below = stack.get(name or "") if isinstance(stack, Mapping) else stack
+            self.model.load_adapter(folder, name, stack=below)
         self._configs = {name: self.model.config(name) for name in self.adapters}
         self._encoder = TextEncoder(self.model.base.vocabulary, 128)
         self._encoders = {

@@ -60,13 +60,15 @@ def _base(config: RunConfig, folder: str | None) -> dict[str, Value]:
 
 
 def _task(config: RunConfig, folder: str | None) -> dict[str, Value]:
-    """The task of an adapter for `run_classifier.py`, and the seed of its random split."""
-    if folder is None or not adapter_exists(folder) or not config.names_task:
+    """The task or tasks of an adapter, and the seed of a random split."""
+    if folder is None or not adapter_exists(folder) or "task_name" not in config.values:
         return {}
     saved = read_config(os.path.join(folder, CONFIG))
     if is_several(saved):
-        has_file = any(NAME in task for task in saved[TASKS])
+        has_file = config.names_task and any(NAME in task for task in saved[TASKS])
         return {} if has_file else {"task_name": ",".join(names_of(saved))}
+    if not config.names_task:
+        return {}
     kind = type_of(saved)
     if not isinstance(kind, TableType) or saved["task"] not in (OWN, *KNOWN_TASKS):
         return {}

@@ -69,7 +69,7 @@ def training_settings(
     return TrainingSettings(
         steps=_steps(training, examples) if config.actions.do_train else 0,
         batch_size=batch_size(training),
-        learning_rate=method.tuning.usual_rate if rate is None else rate,
+        learning_rate=method.usual_rate if rate is None else rate,
         warmup_proportion=training.warmup_proportion,
         optimizer=training.optimizer,
         jit_compile=compiles(config.device, replicas),

@@ -19,7 +19,7 @@ from adapter_bert_tf.run.plan import Job, Plan
 from adapter_bert_tf.run.result_files import has_report, write_eval_results, write_report
 from adapter_bert_tf.run.task_runner import TaskRunner
 from adapter_bert_tf.sanitize import printable
-from adapter_bert_tf.store.members import stack_members
+from adapter_bert_tf.store.members import member_values
 from adapter_bert_tf.training.device.kernels import kernels
 from adapter_bert_tf.training.device.precision import PRECISIONS, precision_scope
 from adapter_bert_tf.training.evaluation import Evaluation
@@ -77,7 +77,7 @@ def new_model(runner: TaskRunner, plan: Plan) -> EncoderModel:
     untouched = plan.base.assign(model.named_variables())
     if plan.method.adapter and plan.members:
         variables = model.named_variables()
-        for name, value in stack_members(plan.method.adapter, plan.members).items():
+        for name, value in member_values(plan.method.adapter, plan.members).items():
             variables[name].assign(value)
     if plan.saved:
         plan.saved.assign_to(model.named_variables(), plan.base.fingerprint())

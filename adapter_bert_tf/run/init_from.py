@@ -105,7 +105,8 @@ def load_initial_adapter(config: RunConfig, together: bool = False) -> InitialAd
     _require_training(config, folder)
     saved = drop_lowest_layers(load_adapter(folder), config.method.adapter_drop)
     if is_several(saved.config):
-        return _of_several(folder, saved, task, config.data.task_name, together)
+        own = config.data.task_name if config.names_task else config.data.adapter_name
+        return _of_several(folder, saved, task, own, together)
     if task:
         raise InputError(
             f"--init_task={task} names one of several tasks. Received: --init_from={folder}, an "

@@ -1,6 +1,7 @@
 """The plan of a run: all that a run needs, as one immutable value; and the run in progress."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any, Literal
 
 import tensorflow as tf
@@ -9,6 +10,7 @@ from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.base import Base
 from adapter_bert_tf.config.sections.command import ActionsConfig, OutputConfig
 from adapter_bert_tf.config.sections.training import EvaluationConfig
+from adapter_bert_tf.data.host_shard import HostShard
 from adapter_bert_tf.data.mixture import Temperature
 from adapter_bert_tf.data.padding import PadTo
 from adapter_bert_tf.heads.task_model import EncoderModel
@@ -61,6 +63,12 @@ class Method:
     tuning: Tuning
     dtype: str
 
+    @property
+    def usual_rate(self) -> float:
+        """The peak learning rate where none is given: the adapter's own, or the tuning's."""
+        own = self.adapter.learning_rate if self.adapter else None
+        return own or self.tuning.usual_rate
+
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
@@ -110,6 +118,26 @@ class Plan:
         """Returns a batch size of at most `rows`, rounded up to a multiple of the replicas."""
         replicas = self.strategy.num_replicas_in_sync
         return min(batch_size, -(-rows // replicas) * replicas)
+
+    def train_batches(
+        self, make: Callable[..., tf.data.Dataset], examples: Any, start: int, share: HostShard
+    ) -> tf.data.Dataset:
+        """Returns the batches of one task from step `start`, as `make` forms them of its examples.
+
+        `make` is `data.batches.train_batches`, or has its arguments.
+        """
+        batches = self.batches
+        return make(
+            examples,
+            batches.train,
+            self.training.steps,
+            batches.seed,
+            batches.max_seq_length,
+            batches.pad_to,
+            batches.group_by_length,
+            start,
+            share,
+        )
 
     @property
     def metrics(self) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """From a configuration to the plan of a run: all checks that need no model."""
 
+import dataclasses
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -30,7 +31,9 @@ from adapter_bert_tf.serving.saved_model_dir import SavedModelDir
 from adapter_bert_tf.store import SavedAdapter, contents, load_adapter
 from adapter_bert_tf.store.adapter_dir import AdapterDir, require_outside_adapters
 from adapter_bert_tf.store.combining.combine import drop_lowest_layers
+from adapter_bert_tf.store.combining.stacking import with_below
 from adapter_bert_tf.store.directory import adapter_exists
+from adapter_bert_tf.store.members import Member
 from adapter_bert_tf.store.multitask import require_one_task
 from adapter_bert_tf.training.tuning import METHODS
 
@@ -52,7 +55,11 @@ def plan_run(runner: TaskRunner, config: RunConfig, cache: RunCache) -> Plan:
     # === Saved adapters, and the settings that they decide ===
     initial = load_initial_adapter(config, runner.together)
     members = load_members(config, initial)
-    saved = None if actions.do_train else _load_saved(runner, config)
+    below = members[0] if config.training.stack else None
+    if initial:
+        where = f"--init_from={initial.folder}"
+        initial = dataclasses.replace(initial, saved=with_below(initial.saved, below, where))
+    saved = None if actions.do_train else _load_saved(runner, config, below)
     config = with_saved_settings(config, saved) if saved else config
     runner.check(data_config(config), saved)
 
@@ -133,11 +140,11 @@ def data_config(config: RunConfig) -> RunConfig:
         features_dir = os.path.join(config.output.folder, "features")
         config = config.changed(features_dir=features_dir)
     names = {*settings.DATA, *settings.with_role(Role.ONE_QUESTION)}
-    subset = config.data.max_train_examples or takes_subsets(config.data.task_name)
+    subset = config.data.max_train_examples or takes_subsets(config.data.task_name, config.command)
     return config.only({*names, "seed"} if subset else names)
 
 
-def _load_saved(runner: TaskRunner, config: RunConfig) -> SavedAdapter | None:
+def _load_saved(runner: TaskRunner, config: RunConfig, below: Member | None) -> SavedAdapter | None:
     """Loads the adapter to apply; None if `--init_checkpoint` holds the trained weights."""
     folder = config.output.adapter_folder
     if not adapter_exists(folder) and not config.output.adapter_dir and config.base.init_checkpoint:
@@ -145,6 +152,7 @@ def _load_saved(runner: TaskRunner, config: RunConfig) -> SavedAdapter | None:
     saved = load_adapter(folder)
     if not runner.together:
         require_one_task(saved.config, folder)
+    saved = with_below(saved, below, f"--adapter_dir={folder}")
     applied = drop_lowest_layers(saved, config.method.adapter_drop)
     if contents.expected_shapes(applied.config) != contents.expected_shapes(saved.config):
         logging.warning(

@@ -72,15 +72,16 @@ def with_saved_settings(config: RunConfig, saved: SavedAdapter) -> RunConfig:
     return config.changed(**known).with_defaults(**encoding)
 
 
-def table_settings(task: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns how the table of one of several tasks is read, with the user's settings in place.
+def reading_settings(task: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns how the data of one of several tasks is read, with the user's settings in place.
 
     Args:
       task: the task in an adapter's configuration.
       given: values of the user, which may differ from the adapter's: then it warns.
     """
-    names = with_role(Role.READING)
-    recorded = {name: value for name, value in task["table"].items() if name in names}
+    names = with_role(Role.READING, Role.DECODING)
+    every = {**task.get("table", {}), **task.get("inputs", {})}
+    recorded = {name: value for name, value in every.items() if name in names}
     return merge_settings(recorded, {n: given[n] for n in recorded.keys() & given.keys()})
 
 

@@ -23,7 +23,7 @@ def export_task(folder, model, config, vocabulary):
     pieces = Pieces(TextEncoder(vocabulary, model.encoder.config["max_sequence_length"]))
     kind = type_of(config)
     texts, ids = kind.serve_texts(run, config, pieces), kind.serve_ids(run, config)
-    if answer := kind.ragged_answer(texts):
+    if answer := kind.ragged_answer(texts, kind.text_names):
         module.answer = answer
     write(folder, module, {"serving_default": texts, "ids": ids})
 

@@ -10,7 +10,14 @@ from adapter_bert_tf.sanitize import printable
 from adapter_bert_tf.store.checks import DERIVED
 from adapter_bert_tf.store.contents import adapter_of, name_of, trained_size, tuning_of
 from adapter_bert_tf.store.derivation import origin_lines
-from adapter_bert_tf.store.multitask import NAME, TASKS, is_several, names_of
+from adapter_bert_tf.store.multitask import (
+    NAME,
+    TASKS,
+    common_type,
+    is_several,
+    names_of,
+    types_of,
+)
 from adapter_bert_tf.task_types import type_of
 
 BASE_CHANGES = "includes the changed weights of the base, which other tasks cannot share"
@@ -142,9 +149,10 @@ def _code(config: Config) -> str:
 def _command(config: Config) -> str:
     """Returns the command that evaluates the adapter."""
     if is_several(config):
-        has_file = any(NAME in task for task in config[TASKS])
+        command = common_type(types_of(config)).command
+        has_file = "{task}" in command and any(NAME in task for task in config[TASKS])
         names = "THE_FILE_OF_THE_TASKS.yaml" if has_file else ",".join(names_of(config))
-        return f"run_classifier.py --task_name={names} --tuning={config['method']}"
+        return f"{command.split()[0]} --task_name={names} --tuning={config['method']}"
     return type_of(config).command.format(task=shlex.quote(config["task"]))
 
 

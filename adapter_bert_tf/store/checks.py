@@ -249,7 +249,7 @@ def _check_adapter(config: Mapping[str, Any]) -> None:
 
 
 def _check_members(adapter: ModuleConfig | None, digests: Any) -> None:
-    """A fusion names the digest of each member; nothing else has members."""
+    """A fusion or a stack names the digest of each member; nothing else has members."""
     count = len(adapter.member_names) if adapter else 0
     if count == 0 and digests is None:
         return
@@ -258,6 +258,6 @@ def _check_members(adapter: ModuleConfig | None, digests: Any) -> None:
     )
     if not valid or not count or len(digests) != count:
         raise InputError(
-            f"a fusion of {count} needs as many members, by digest, and only a fusion has members. "
+            f"an adapter of {count} others names each by its digest; one of none has no members. "
             f"Received: {preview(digests)}"
         )

@@ -20,7 +20,7 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads.specs import mixed_head_specs
 from adapter_bert_tf.lazy import tf
 from adapter_bert_tf.sanitize import preview
-from adapter_bert_tf.store.multitask import heads_of, is_several
+from adapter_bert_tf.store.multitask import common_type, heads_of, is_several, types_of
 from adapter_bert_tf.task_types import type_of
 from adapter_bert_tf.training.tuning import Tuning, is_trained
 
@@ -88,6 +88,13 @@ def expected_shapes(config: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
     return {name: specs[name].shape for name in kept if specs[name].group not in borrowed}
 
 
+def borrowed_names(config: Mapping[str, Any]) -> list[str]:
+    """Common names of the variables whose values other adapters hold."""
+    adapter = adapter_of(config)
+    groups = adapter.borrowed_groups if adapter else ()
+    return [name for name, spec in _specs(config).items() if spec.group in groups] if groups else []
+
+
 def trained_size(config: Mapping[str, Any]) -> int:
     """Number of the parameters that were trained."""
     depth, tuning, unused = config["base"]["num_layers"], tuning_of(config), _unused(config)
@@ -106,7 +113,8 @@ def _specs(config: Mapping[str, Any]) -> dict[str, VariableSpec]:
 
 def _unused(config: Mapping[str, Any]) -> tuple[str, ...]:
     """Groups of variables that no output depends on."""
-    return () if is_several(config) else type_of(config).unused
+    kind = common_type(types_of(config)) if is_several(config) else type_of(config)
+    return kind.unused
 
 
 def brings_norms(config: Mapping[str, Any]) -> bool:

@@ -29,7 +29,7 @@ from adapter_bert_tf.store.files import (
     read_config,
     write_files,
 )
-from adapter_bert_tf.store.members import Member, read_members, stack_members
+from adapter_bert_tf.store.members import Member, member_values, read_members
 from adapter_bert_tf.store.multitask import config_of, is_several, names_of
 from adapter_bert_tf.store.task_directories import separate_task, task_adapters
 
@@ -125,7 +125,7 @@ def save_adapter(
       config: dict as in `SavedAdapter`.
       variables: dict from common name to variable or array, for all trained variables.
       dtype: dtype of the stored weights: `float32`, `float16` or `bfloat16`.
-      members: members of a fusion, stored as copies.
+      members: members of a fusion, stored as copies, or the adapter below, by digest.
 
     Raises:
       InputError: when `folder` has other files than an adapter's, a weight is not finite, or the
@@ -142,7 +142,8 @@ def save_adapter(
     if members:
         config = {**config, "members": [member.config["sha256"] for member in members]}
     member_names = _member_weights(config, members)
-    arrays = {n: np.asarray(variable) for n, variable in variables.items() if n not in member_names}
+    borrowed = {*member_names, *contents.borrowed_names(config)}
+    arrays = {n: np.asarray(variable) for n, variable in variables.items() if n not in borrowed}
     content = weight_bytes.pack(arrays, dtype)
     config = schema.seal(config, weight_bytes.digest(content))
     schema.parse(json.dumps(config), f"The config of {path!r}")
@@ -153,7 +154,7 @@ def save_adapter(
         f"The weights for {path!r}",
     )
     files = adapter_files(config, content)
-    for member in members:
+    for member in (member for member in members if member.is_copied):
         files |= member.files()
     if is_several(config):
         for task in task_adapters(config, variables, dtype):
@@ -175,7 +176,7 @@ def _without_training_parts(
 def _member_weights(config: Mapping[str, Any], members: Sequence[Member]) -> dict[str, np.ndarray]:
     """The weights of a fusion that come from its members."""
     adapter = contents.adapter_of(config)
-    return stack_members(adapter, members) if adapter and members else {}
+    return member_values(adapter, members) if adapter and members else {}
 
 
 def copy_adapter(source: str, folder: str, run: str) -> None:

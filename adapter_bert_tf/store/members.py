@@ -1,4 +1,4 @@
-"""Members of a fusion: their files, their compatibility and their stacked weights."""
+"""Members of a fusion or a stack: their files, their compatibility and their weights."""
 
 import dataclasses
 import os
@@ -9,7 +9,12 @@ import numpy as np
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.adapters.bottleneck_config import AdapterConfig
-from adapter_bert_tf.adapters.methods.fusion_config import WHY_SERIAL, FusionConfig
+from adapter_bert_tf.adapters.methods.fusion_config import (
+    NORM,
+    WHY_SERIAL,
+    FusionConfig,
+    stacked_name,
+)
 from adapter_bert_tf.adapters.registry import ModuleConfig, of_kind
 from adapter_bert_tf.errors import Conflict, Damaged, InputError, Mismatch, NotFound, Unsupported
 from adapter_bert_tf.sanitize import preview
@@ -21,18 +26,18 @@ from adapter_bert_tf.store.file_names import CONFIG, MEMBERS
 from adapter_bert_tf.store.files import adapter_files, read_adapter
 from adapter_bert_tf.store.multitask import require_one_task
 
-NORM = "/LayerNorm/"
 TRAINING_ONLY = ("init_scale", "identity_init", "dropout")  # Members may differ in these.
 
 
 @dataclasses.dataclass(frozen=True)
 class Member:
-    """An adapter that a fusion has a copy of."""
+    """An adapter that a fusion has a copy of, or that is below another."""
 
     name: str  # In the fusion.
     config: dict[str, Any]  # Of its adapter directory, with its digests.
     content: bytes = dataclasses.field(repr=False)  # Of its weights file.
     weights: dict[str, np.ndarray] = dataclasses.field(repr=False)  # By common name.
+    is_copied: bool = True  # Whether a directory holds a copy, or only the digest.
 
     @classmethod
     def from_values(
@@ -65,7 +70,7 @@ def load_member(folder: str, name: str | None = None) -> Member:
     adapter = contents.adapter_of(config)
     if adapter and adapter.borrowed_groups:
         raise Conflict(
-            f"{folder!r} is a fusion, which cannot be a member of a fusion. Name its members."
+            f"{folder!r} is a {adapter.kind}, which cannot be part of another. Name its members."
         )
     return Member(name or contents.name_of(config), config, content, weights)
 
@@ -195,23 +200,18 @@ def _check_compatible(first: Member, other: Member) -> None:
         )
 
 
-def stack_members(config: ModuleConfig, members: Sequence[Member]) -> dict[str, np.ndarray]:
-    """Stacks the members' weights to `[members, ...]`, with their common LayerNorms if any."""
-    names = [name for name in members[0].weights if name.startswith("adapters/")]
-    arrays = {_stacked_name(name): np.stack([m.weights[name] for m in members]) for name in names}
-    if "LayerNorm" in config.replaced_groups:
-        arrays |= {n: value for n, value in members[0].weights.items() if NORM in n}
-    return arrays
-
-
-def _stacked_name(name: str) -> str:
-    return name.replace("adapters/", "members/", 1)
+def member_values(config: ModuleConfig, members: Sequence[Member]) -> dict[str, np.ndarray]:
+    """The values that a configuration borrows from its members, by common name."""
+    return config.borrowed_values([member.weights for member in members])
 
 
 def update_members(members: Sequence[Member], values: Mapping[str, Any]) -> tuple[Member, ...]:
-    """The members with the weights of a trained fusion, dict from the names of `stack_members`."""
+    """The members with the weights of a trained fusion, dict from the names of `member_values`."""
     updated = []
     for index, member in enumerate(members):
+        if not member.is_copied:
+            updated.append(member)
+            continue
         weights = member_weights(member, index, values)
         if any(not np.array_equal(value, member.weights[n]) for n, value in weights.items()):
             member = Member.from_values(member.name, retrained(member.config), weights)
@@ -222,6 +222,6 @@ def update_members(members: Sequence[Member], values: Mapping[str, Any]) -> tupl
 def member_weights(member: Member, index: int, values: Mapping[str, Any]) -> dict[str, Any]:
     """A member's weights, with the adapters from index `index` of a fusion's values."""
     return {
-        name: values[_stacked_name(name)][index] if name.startswith("adapters/") else value
+        name: values[stacked_name(name)][index] if name.startswith("adapters/") else value
         for name, value in member.weights.items()
     }

@@ -7,7 +7,7 @@ from adapter_bert_tf.errors import Conflict, NotFound, Unsupported
 from adapter_bert_tf.heads.specs import HeadOf
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store.file_names import TASKS  # Also the name of the config's list of tasks.
-from adapter_bert_tf.task_types import TASK_TYPES, TableType, TaskType, type_of
+from adapter_bert_tf.task_types import TASK_TYPES, TaskType, type_of
 from adapter_bert_tf.training.tuning import Tuning
 
 SEVERAL = "several"  # The `head` of such a config.
@@ -32,20 +32,40 @@ def task_title(task: Mapping[str, Any]) -> str:
     return str(task.get(NAME) or task["task"])
 
 
+def types_of(config: Config) -> dict[str, TaskType]:
+    """The type of each task, in the order of their numbers."""
+    return {task_title(task): type_of(task) for task in config[TASKS]}
+
+
+def common_type(types: Mapping[str, TaskType]) -> TaskType:
+    """One of the types of tasks that are trained together; all compute their outputs alike.
+
+    Raises `InputError` for types that cannot be in one batch.
+    """
+    first = next(iter(types.values()))
+    if other := next((name for name, kind in types.items() if kind.logits != first.logits), None):
+        raise Unsupported(
+            "Tasks of these types are not trained together. Received: "
+            f"{preview({name: types[name].name for name in (next(iter(types)), other)})}"
+        )
+    return first
+
+
 def heads_of(config: Config) -> list[HeadOf]:
-    """The head of each task, in the order of their numbers."""
+    """The head of each task, in the order of their numbers. Raises `InputError`."""
+    common_type(types_of(config))
     return [head_among(task_title(task), type_of(task), task["labels"]) for task in config[TASKS]]
 
 
 def head_among(name: str, kind: TaskType, labels: Sequence[str]) -> HeadOf:
     """The head of one of several tasks. Raises `InputError` if its type cannot be mixed."""
-    if not isinstance(kind, TableType) or kind.mixes_as is None:
-        known = [k.name for k in TASK_TYPES.values() if isinstance(k, TableType) and k.mixes_as]
+    if not kind.mixes:
+        known = [k.name for k in TASK_TYPES.values() if k.mixes]
         raise Unsupported(
             f"Several tasks are trained together if their types are among {known}. Received: "
             f"{kind.name} of {preview(name)}"
         )
-    return HeadOf(name, kind.num_outputs(labels), kind.mixes_as == "score")
+    return HeadOf(name, kind.num_outputs(labels), kind.is_score)
 
 
 def config_of(config: Config, name: str) -> dict[str, Any]:

@@ -32,7 +32,7 @@ class Classification(LabelType):
 
     name = file_head = "classification"
     predicts = "classes"
-    mixes_as = "classes"
+    mixes = True
     metrics: ClassVar[Mapping[str, Metric]] = {
         "accuracy": label_metric("accuracy_score"),
         "f1": label_metric("f1_score"),

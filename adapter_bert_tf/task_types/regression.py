@@ -37,7 +37,7 @@ class Regression(TableType):
     predicts = "a score"
     labels = ()
     model_options: ClassVar[Mapping[str, Any]] = {"regression": True}
-    mixes_as = "score"
+    mixes = True
     stratified = False
     metrics: ClassVar[Mapping[str, Metric]] = {
         "pearson": correlation("pearsonr"),

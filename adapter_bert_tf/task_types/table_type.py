@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -15,7 +15,15 @@ from adapter_bert_tf.errors import Conflict, InputError
 from adapter_bert_tf.heads import serving_texts
 from adapter_bert_tf.heads.logits import pooled_logits
 from adapter_bert_tf.heads.losses import Loss
-from adapter_bert_tf.heads.serving_texts import Config, Pieces, Run, Tensors
+from adapter_bert_tf.heads.serving_texts import (
+    Config,
+    Pieces,
+    RowAnswers,
+    Run,
+    RunRows,
+    Tensors,
+)
+from adapter_bert_tf.heads.specs import HeadOf
 from adapter_bert_tf.lazy import tf
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.task_types.batched_inference import RunBatch, class_logits
@@ -25,7 +33,7 @@ from adapter_bert_tf.tasks.task import Task
 
 if TYPE_CHECKING:
     from adapter_bert_tf.data.tokenization import TextEncoder
-    from adapter_bert_tf.heads.task_model import TaskModel
+    from adapter_bert_tf.heads.task_model import EncoderModel, TaskModel
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,7 +55,6 @@ class TableType(TaskType, LabelCells):
     """
 
     model_options: ClassVar[Mapping[str, Any]] = {}  # Arguments of the `Classifier` to train.
-    mixes_as: ClassVar[Literal["classes", "score"] | None] = None  # In a batch of several tasks.
     inputs: ClassVar[Mapping[str, Any]] = {"texts": 1, "max_seq_length": 128}
     logits = staticmethod(pooled_logits)
     command = "run_classifier.py --task_name={task}"
@@ -60,6 +67,17 @@ class TableType(TaskType, LabelCells):
 
         dropout = encoder.config["output_dropout"]
         return Classifier(encoder, outputs, dropout=dropout, **self.model_options)
+
+    def new_mixed_model(self, encoder: Any, heads: Sequence[HeadOf]) -> EncoderModel:
+        from adapter_bert_tf.heads.mixed.classifier import MixedClassifier
+
+        return MixedClassifier(encoder, heads, dropout=encoder.config["output_dropout"])
+
+    def mixed_labels(self, labels: Any, first: int) -> tf.Tensor:
+        """Labels as in `losses.mixed_loss`, float32 `[examples, 2]`."""
+        values = tf.cast(labels, tf.float32)
+        zeros = tf.zeros_like(values)
+        return tf.stack([zeros + first, values] if self.is_score else [values + first, zeros], -1)
 
     def check_inputs(self, values: Mapping[str, Any]) -> None:
         if values["texts"] not in (1, 2) or values["max_seq_length"] < 5:
@@ -109,12 +127,6 @@ class TableType(TaskType, LabelCells):
                 "scores, label sets or questions. Leave them out."
             )
         return None
-
-    def mixed_labels(self, encoded: tf.Tensor, first: int) -> tf.Tensor:
-        """Labels as in `losses.mixed_loss`; `first` is the number of the task's first output."""
-        zeros = tf.zeros_like(encoded)
-        is_score = self.mixes_as == "score"
-        return tf.stack([zeros + first, encoded] if is_score else [encoded + first, zeros], -1)
 
     # Evaluation.
 
@@ -208,6 +220,11 @@ class TableType(TaskType, LabelCells):
 
         names = self.text_names[: self.num_texts(config["inputs"])]
         return serving_texts.text_signature(names, answer)
+
+    def serve_rows(self, run: RunRows, configs: Sequence[Config], pieces: Pieces) -> RowAnswers:
+        from adapter_bert_tf.heads.serving_class_rows import ClassRows
+
+        return ClassRows(run, configs, pieces)
 
     def serve_ids(self, run: Run, config: Config) -> Any:
         return serving_texts.id_signature(lambda inputs: self.served(run(inputs), config))

@@ -14,7 +14,7 @@ from adapter_bert_tf.data.tagging.schemes import PLAIN, entities
 from adapter_bert_tf.sanitize import truncate
 from adapter_bert_tf.task_types.details import LONGEST_LABEL, MOST_ERRORS, calibration, rounded
 from adapter_bert_tf.tasks import entity_errors, tag_metrics
-from adapter_bert_tf.tasks.entity_errors import MISSED, SEEN, UNSEEN, Entity, EntityGroups, rates
+from adapter_bert_tf.tasks.entity_errors import FOUND, MISSED, SEEN, UNSEEN, Entity, rates
 
 WRONG_TAG = "wrong tag"
 MOST_WORDS = 60  # Of a sentence that is shown.
@@ -76,17 +76,6 @@ def tag_details(
     """
     describe = _plain_details if scheme == PLAIN else _entity_details
     own, errors = describe(words, gold, predicted, probabilities, argmax, seen)
-    wrong = [number for number, found in enumerate(errors) if found]
-
-    def surest(is_missed: bool) -> list[tuple[int, Error]]:
-        """The sentences with the surest errors, and that error of each."""
-        by_sentence = {
-            number: max(some, key=lambda error: error.probability)
-            for number, found in enumerate(errors)
-            if (some := [error for error in found if (error.outcome == MISSED) == is_missed])
-        }
-        order = sorted(by_sentence.items(), key=lambda item: -item[1].probability)
-        return order[: MOST_MISSED if is_missed else MOST_ERRORS]
 
     def example(number: int, error: Error | None = None) -> dict[str, Any]:
         expected, given = gold[number], predicted[number]
@@ -106,11 +95,22 @@ def tag_details(
         **own,
         "changed": _changed(predicted, argmax),
         "errors": sum(map(len, errors)),
-        "wrong_sentences": len(wrong),
-        "shown": [example(*item) for item in surest(False)],
-        "missed": [example(*item) for item in surest(True)],
+        "wrong_sentences": sum(map(bool, errors)),
+        "shown": [example(*item) for item in _surest(errors, False)],
+        "missed": [example(*item) for item in _surest(errors, True)],
         "sample": [example(tagged[i]) for i in _spread(len(tagged), SAMPLE)],
     }
+
+
+def _surest(errors: Sequence[Sequence[Error]], is_missed: bool) -> list[tuple[int, Error]]:
+    """The sentences with the surest errors, of entities that are missed or others; one of each."""
+    by_sentence = {
+        number: max(some, key=lambda error: error.probability)
+        for number, found in enumerate(errors)
+        if (some := [error for error in found if (error.outcome == MISSED) == is_missed])
+    }
+    order = sorted(by_sentence.items(), key=lambda item: -item[1].probability)
+    return order[: MOST_MISSED if is_missed else MOST_ERRORS]
 
 
 def _is_tagged(gold: Tags, predicted: Tags) -> bool:
@@ -176,57 +176,44 @@ def _entity_details(
     seen: Collection[str],
 ) -> tuple[dict[str, Any], list[list[Error]]]:
     """The details of entities, and the errors of each sentence."""
-    outcomes = {outcome: [0, 0] for outcome in entity_errors.OUTCOMES}
-    confused: collections.Counter[tuple[str, str]] = collections.Counter()
-    lengths, novelty = EntityGroups(), EntityGroups()
+    tally = entity_errors.EntityTally()
     errors: list[list[Error]] = []
-    probability, is_right = [], []
+    probability: list[float] = []
+    is_right: list[bool] = []
     for number, sentence in enumerate(words):
         expected, given = entities(gold[number]), entities(predicted[number])
-        sure = probabilities[number]
-        confused.update(entity_errors.confusions(expected, given))
+        tally.add_sentence(expected, given)
         errors.append([])
         for is_predicted, marked, others in ((False, expected, given), (True, given, expected)):
             for entity in marked:
-                found, other = entity_errors.outcome(entity, others)
-                if is_predicted and found == MISSED:
-                    found = entity_errors.MADE_UP
-                is_found = found == entity_errors.FOUND
-                outcomes[found][is_predicted] += 1
-                group = SEEN if _text(sentence, entity) in seen else UNSEEN
-                novelty.add(group, is_predicted, is_found)
-                lengths.add(entity_errors.length_group(entity), is_predicted, is_found)
-                known = [value for value in sure[entity[1] : entity[2]] if value is not None]
-                if not known:
+                is_seen = _text(sentence, entity) in seen
+                found, other = tally.add(entity, others, is_predicted, is_seen)
+                lowest = _lowest(probabilities[number], entity)
+                if lowest is None:
                     continue
-                lowest = float(min(known))
                 if is_predicted:
                     probability.append(lowest)
-                    is_right.append(is_found)
-                if found == MISSED or (is_predicted and not is_found):
+                    is_right.append(found == FOUND)
+                if found == MISSED or (is_predicted and found != FOUND):
                     expected_type = (other[0] if other else "") if is_predicted else entity[0]
                     given_type = entity[0] if is_predicted else ""
                     errors[-1].append(Error(found, entity, expected_type, given_type, lowest))
     per_type = tag_metrics.by_type(gold, predicted)
-    types = sorted(
-        {*per_type, *(name for pair in confused for name in pair)} - {entity_errors.NO_ENTITY}
-    )
-    details = {
-        "outcomes": outcomes,
-        "types": types,
-        "confusion": [
-            [confused[a, b] for b in (*types, entity_errors.NO_ENTITY)]
-            for a in (*types, entity_errors.NO_ENTITY)
-        ],
-        "per_type": [_metrics_row(name, per_type.get(name)) for name in types],
-        "by_length": lengths.rows(),
-        "by_seen": novelty.rows(),
+    values = tally.values(per_type)
+    details = values | {
+        "per_type": [_metrics_row(name, per_type.get(name)) for name in values["types"]],
         "f1": _f1(gold, predicted),
         "argmax_f1": _f1(gold, argmax),
     }
     if probability:
         details["calibration"] = calibration(np.array(probability), np.array(is_right))
     return details, errors
+
+
+def _lowest(probabilities: Sequence[float | None], entity: Entity) -> float | None:
+    """The least probability of an entity's words; None if none of them has pieces."""
+    _, first, end = entity
+    return min((float(p) for p in probabilities[first:end] if p is not None), default=None)
 
 
 def _f1(gold: Sequence[Tags], predicted: Sequence[Tags]) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
@@ -18,7 +19,14 @@ from adapter_bert_tf.data.tagging.schemes import (
 )
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.heads import serving_texts
-from adapter_bert_tf.heads.serving_texts import Config, Pieces, Run, Tensors
+from adapter_bert_tf.heads.serving_texts import (
+    Config,
+    Pieces,
+    RowAnswers,
+    Run,
+    RunRows,
+    Tensors,
+)
 from adapter_bert_tf.heads.tag_decoding import (
     ARGMAX,
     DECODINGS,
@@ -38,7 +46,9 @@ if TYPE_CHECKING:
     from adapter_bert_tf.base.tokenizer_settings import TokenizerSettings
     from adapter_bert_tf.data.tagging.windows import Windows
     from adapter_bert_tf.data.tokenization import TextEncoder
+    from adapter_bert_tf.heads.specs import HeadOf
     from adapter_bert_tf.heads.tagger import Tagger
+    from adapter_bert_tf.heads.task_model import EncoderModel
 
 Words: TypeAlias = Sequence[str]
 
@@ -80,6 +90,7 @@ class Tags(TaskType):
     logits = staticmethod(tag_logits)
     command = "run_tagger.py"
     unused = TAGS_LEAVE_OUT
+    mixes = True
     pipeline = "token-classification"
     metrics = ("f1", "precision", "recall", "strict_f1", "accuracy")
     details_kind = "tags"
@@ -90,6 +101,15 @@ class Tags(TaskType):
         from adapter_bert_tf.heads.tagger import Tagger
 
         return Tagger(encoder, outputs, dropout=encoder.config["output_dropout"])
+
+    def new_mixed_model(self, encoder: Any, heads: Sequence[HeadOf]) -> EncoderModel:
+        from adapter_bert_tf.heads.mixed.tagger import MixedTagger
+
+        return MixedTagger(encoder, heads, dropout=encoder.config["output_dropout"])
+
+    def mixed_labels(self, labels: Any, first: int) -> tf.RaggedTensor:
+        """Pairs of a position and a tag's number, as of `features_of`, among the tags of all."""
+        return labels.with_flat_values(labels.flat_values + tf.constant([0, first]))
 
     def head_summary(self, labels: Sequence[str]) -> str:
         types = dict.fromkeys(kind for label in labels if (kind := split_tag(label)[1]))
@@ -202,23 +222,27 @@ class Tags(TaskType):
     def serve_texts(self, run: Run, config: Config, pieces: Pieces) -> Any:
         from adapter_bert_tf.heads.serving_tags import TextTagger
 
-        tagger = TextTagger(run, config["labels"], config["inputs"], pieces)
+        tagger = TextTagger(lambda inputs, which: run(inputs), [config], pieces)
         return serving_texts.text_signature(self.text_names, tagger)
 
-    def ragged_answer(self, signature: Any) -> Any:
-        """From texts, string `[batch]`, to a dict of ragged `[batch, (entities or words)]`."""
-        from adapter_bert_tf.heads.serving_tags import SPLITS
+    def serve_rows(self, run: RunRows, configs: Sequence[Config], pieces: Pieces) -> RowAnswers:
+        from adapter_bert_tf.heads.serving_tags import TagRows
 
-        @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")])
-        def answer(text: tf.Tensor) -> dict[str, Any]:
-            values = dict(signature(text=text))
-            splits = values.pop(SPLITS)
-            return {
-                name.partition("_")[2]: tf.RaggedTensor.from_row_splits(value, splits)
-                for name, value in values.items()
-            }
+        return TagRows(run, configs, pieces)
 
-        return answer
+    def ragged_answer(self, signature: Any, names: Sequence[str]) -> Any:
+        """From strings `[batch]` to a dict of ragged `[batch, (entities or words)]`."""
+        from adapter_bert_tf.heads.serving_tags import ragged_values
+
+        def answer(*texts: tf.Tensor, **named: tf.Tensor) -> dict[str, Any]:
+            return ragged_values(signature(**dict(zip(names, texts, strict=False)), **named))
+
+        # A SavedModel keeps the names of the arguments, which the caller may write.
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        parameters = [inspect.Parameter(name, kind) for name in names]
+        answer.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        specs = [tf.TensorSpec([None], tf.string, name=name) for name in names]
+        return tf.function(answer, input_signature=specs, autograph=False)
 
     def serve_ids(self, run: Run, config: Config) -> Any:
         return serving_texts.id_signature(lambda inputs: self.numeric_outputs(run(inputs)))

@@ -12,8 +12,8 @@ from adapter_bert_tf.adapters.modules import module_from_values
 from adapter_bert_tf.adapters.ops import Tensor
 from adapter_bert_tf.adapters.variable_specs import Sizes, VariableSpec
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.heads.serving_texts import Config, Pieces, Run
-from adapter_bert_tf.heads.specs import head_specs
+from adapter_bert_tf.heads.serving_texts import Config, Pieces, RowAnswers, Run, RunRows
+from adapter_bert_tf.heads.specs import HeadOf, head_specs
 from adapter_bert_tf.lazy import tf
 from adapter_bert_tf.report_blocks import Block
 from adapter_bert_tf.sanitize import preview
@@ -22,7 +22,7 @@ from adapter_bert_tf.tasks.task import BETWEEN_LABELS
 
 if TYPE_CHECKING:
     from adapter_bert_tf.data.tokenization import TextEncoder
-    from adapter_bert_tf.heads.task_model import TaskModel
+    from adapter_bert_tf.heads.task_model import EncoderModel, TaskModel
 
 Details: TypeAlias = Mapping[str, Any]  # Of one evaluated set; see `eval_details.json`.
 ReportPart: TypeAlias = Callable[[Details, str], Sequence[Block]]
@@ -48,6 +48,8 @@ class TaskType(abc.ABC):
     logits: ClassVar[Callable[..., tf.Tensor]]
     command: ClassVar[str]  # Trains and evaluates it, with `{task}`.
     unused: ClassVar[tuple[str, ...]] = ()  # Groups of variables that no output depends on.
+    # Whether its tasks can be trained together, with those of types with the same `logits`.
+    mixes: ClassVar[bool] = False
     pipeline: ClassVar[str] = "text-classification"  # Its name on the Hugging Face Hub.
     details_kind: ClassVar[str]  # The field `kind` of `eval_details.json`.
     example: ClassVar[str] = "example"  # What its evaluated sets count.
@@ -59,9 +61,25 @@ class TaskType(abc.ABC):
 
     # The head.
 
+    @property
+    def is_score(self) -> bool:
+        """Whether the output is a score, one number, instead of logits."""
+        return self.labels == ()
+
     @abc.abstractmethod
     def new_model(self, encoder: Any, outputs: int) -> TaskModel:
         """The model to train, with the type's loss, around an encoder."""
+
+    def new_mixed_model(self, encoder: Any, heads: Sequence[HeadOf]) -> EncoderModel:
+        """The model to train for several tasks, with a loss for batches of mixed rows."""
+        raise NotImplementedError
+
+    def mixed_labels(self, labels: Any, first: int) -> Any:
+        """Labels of training examples for the loss of `new_mixed_model`.
+
+        `first` is the number of the task's first output among those of all tasks.
+        """
+        raise NotImplementedError
 
     def num_outputs(self, labels: Sequence[str]) -> int:
         """Width of the head: one output for each label."""
@@ -182,10 +200,19 @@ class TaskType(abc.ABC):
     def serve_texts(self, run: Run, config: Config, pieces: Pieces) -> Any:
         """The signature that takes texts; `run` maps encoder inputs to logits."""
 
-    def ragged_answer(self, signature: Any) -> Any:
+    def serve_rows(self, run: RunRows, configs: Sequence[Config], pieces: Pieces) -> RowAnswers:
+        """Answers to batches of several tasks with the same `logits`, of a type that `mixes`.
+
+        `run` maps encoder inputs and the number of each row's task in `configs` to logits, minus
+        infinity beyond the task's own.
+        """
+        raise NotImplementedError
+
+    def ragged_answer(self, signature: Any, names: Sequence[str]) -> Any:
         """A function that answers texts with ragged tensors, where the signature has flat ones.
 
-        `signature` is from `serve_texts`. Returns None if the type needs no such function.
+        `signature` takes strings of these `names`, which are the arguments of the function. Returns
+        None if the type needs no such function.
         """
         return None
 

@@ -1,6 +1,7 @@
 """Outcomes of predicted entities, confusions of their types, and scores of groups of entities."""
 
-from collections.abc import Sequence
+import collections
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 Entity: TypeAlias = tuple[str, int, int]  # Type, first word, word after the last.
@@ -64,6 +65,44 @@ class EntityGroups:
             | rates(gold, predicted, found)
             for group, (gold, predicted, found) in sorted(self._counts.items())
         ]
+
+
+class EntityTally:
+    """Counts of the entities of sentences, for a report."""
+
+    def __init__(self) -> None:
+        self._outcomes = {outcome: [0, 0] for outcome in OUTCOMES}
+        self._confused: collections.Counter[tuple[str, str]] = collections.Counter()
+        self._lengths, self._novelty = EntityGroups(), EntityGroups()
+
+    def add_sentence(self, gold: Sequence[Entity], predicted: Sequence[Entity]) -> None:
+        """Counts the confusions of a sentence."""
+        self._confused.update(confusions(gold, predicted))
+
+    def add(
+        self, entity: Entity, others: Sequence[Entity], is_predicted: bool, is_seen: bool
+    ) -> tuple[str, Entity | None]:
+        """Counts an entity; returns its outcome, and the one of the `others` that decides it."""
+        found, other = outcome(entity, others)
+        found = MADE_UP if is_predicted and found == MISSED else found
+        is_found = found == FOUND
+        self._outcomes[found][is_predicted] += 1
+        self._novelty.add(SEEN if is_seen else UNSEEN, is_predicted, is_found)
+        self._lengths.add(length_group(entity), is_predicted, is_found)
+        return found, other
+
+    def values(self, scored_types: Iterable[str]) -> dict[str, Any]:
+        """The counts as JSON: `outcomes`, `types`, `confusion`, `by_length` and `by_seen`."""
+        pairs = (name for pair in self._confused for name in pair)
+        types = sorted({*scored_types, *pairs} - {NO_ENTITY})
+        every = (*types, NO_ENTITY)
+        return {
+            "outcomes": self._outcomes,
+            "types": types,
+            "confusion": [[self._confused[a, b] for b in every] for a in every],
+            "by_length": self._lengths.rows(),
+            "by_seen": self._novelty.rows(),
+        }
 
 
 def length_group(entity: Entity) -> str:

@@ -19,7 +19,9 @@ def test_ablations_have_as_many_steps_on_the_same_tasks(run):
     found = flags_of(hyper_ablations.command(run))
     steps = several_tasks.EXAMPLES * epochs_per_row(found.training)
     assert int(steps) == hyper_ablations.STEPS
-    assert [e.name for e in entries(found.data.task_name)] == list(several_tasks.TASKS)
+    assert [e.name for e in entries(found.data.task_name, found.command)] == list(
+        several_tasks.TASKS
+    )
 
 
 @pytest.mark.parametrize("run", few_shot.PLAN[: len(few_shot.METHODS) * 3], ids=str)

@@ -26,7 +26,8 @@ def test_every_run_has_as_many_steps():
 
 def test_every_run_has_all_tasks_and_the_metrics_exist():
     for command in COMMANDS:
-        listed = entries(flags_of(command).data.task_name)
+        config = flags_of(command)
+        listed = entries(config.data.task_name, config.command)
         assert [entry.name for entry in listed] == list(several_tasks.TASKS)
     for name, (_, metric) in several_tasks.TASKS.items():
         assert metric == find_task(name).metrics[0]  # The average is of these.

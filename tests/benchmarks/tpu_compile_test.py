@@ -7,8 +7,10 @@ import sys
 
 import pytest
 
+from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig
 from benchmarks import tpu_compile, tpu_hlo
 
+FAST = ("lora", "prefix", "unipelt")
 CASE = tpu_hlo.Case(
     chip="v5e",
     step="train",
@@ -30,6 +32,11 @@ CASE = tpu_hlo.Case(
     [
         ("classes", "houlsby", "v5e"),
         *(
+            pytest.param("classes", preset, "v5e", marks=() if preset in FAST else pytest.mark.slow)
+            for preset in PRESETS
+            if preset != "houlsby"
+        ),
+        *(
             pytest.param("several", adapter, chip, marks=marks)
             for adapter in ("full", "shared", "houlsby", "hyperformer", "hyperformer++", "pals")
             for chip, marks in (("v5e", ()), ("v4", pytest.mark.slow))
@@ -37,7 +44,9 @@ CASE = tpu_hlo.Case(
     ],
 )
 def test_a_training_step_compiles_for_a_tpu_that_is_not_there(head, adapter, chip):
-    case = dataclasses.replace(CASE, head=head, adapter=adapter, chip=chip)
+    has_size = "size" in PRESETS.get(adapter, AdapterConfig()).adjustable
+    size = CASE.adapter_size if has_size else 0
+    case = dataclasses.replace(CASE, head=head, adapter=adapter, chip=chip, adapter_size=size)
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.tpu_hlo", json.dumps([vars(case)])],
         cwd=tpu_compile.ROOT,
@@ -77,7 +86,8 @@ def files(tmp_path, monkeypatch):
     elsewhere = dataclasses.replace(tpu_compile.LEDGER, folder=tmp_path, page=page)
     monkeypatch.setattr(tpu_compile, "LEDGER", elsewhere)
     marks = "".join(
-        f"<!-- {name} -->\n<!-- end of {name} -->\nprose\n" for name in ("batches", "steps")
+        f"<!-- {name} -->\n<!-- end of {name} -->\nprose\n"
+        for name in ("batches", "presets", "steps")
     )
     page.write_text(f"# TPU\n{marks}")
     return tpu_compile
@@ -107,7 +117,7 @@ def test_the_tables_say_what_was_found(files):
     share = (1 + case.batch * 15 / 256) / 16
     assert f"| {case.batch * 60:,} MiB | {share:.1%} | 1.50e+12 |" in text
     assert "| 256 | 15,360 MiB | Used 17G of 15.75G hbm |" in text
-    assert "not tried" in text and text.count("prose") == 2
+    assert "not tried" in text and text.count("prose") == 3
 
 
 def test_only_what_is_missing_is_compiled(files, monkeypatch):

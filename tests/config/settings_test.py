@@ -57,7 +57,7 @@ DATA = {
     Command.TAGGER: """
         do_train do_eval do_predict data_source data_dir train_file dev_file test_file tfds_name
         tag_column word_column separator comments encoding scheme stride decoding adapter_name
-        max_train_examples max_seq_length metric
+        max_train_examples max_seq_length metric task_name
     """,
     Command.ADAPT: """
         do_train do_eval text_files dev_files text_unit dev_share mask_share whole_word_masking
@@ -88,7 +88,7 @@ METHOD = (
 BASE = "base_model bert_config_file vocab_file init_checkpoint do_lower_case"
 READ = """
     data_dir base_model vocab_file bert_config_file init_checkpoint init_from fuse train_file
-    predict_file dev_file test_file text_files dev_files
+    predict_file dev_file test_file stack text_files dev_files
 """
 WRITTEN = "output_dir export_dir features_dir"
 

@@ -76,7 +76,7 @@ def read(folder, settings):
     assert tagged.words == [sentence.words for sentence in untagged]
     labels = labels_of(tagged.tags, tagged.scheme)
     check_labels(tagged, labels, "the file itself")
-    ids, (start, between) = label_ids(tagged.tags, labels), transitions(labels, tagged.scheme)
+    ids, (start, between, _) = label_ids(tagged.tags, labels), transitions(labels, tagged.scheme)
     for row, tags in zip(ids, tagged.tags, strict=True):
         assert not row or (start[row[0]] and between[row[:-1], row[1:]].all())
         written = from_iob2(tags, tagged.scheme)

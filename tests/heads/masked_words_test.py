@@ -10,7 +10,7 @@ import safetensors.numpy
 import tensorflow as tf
 
 import adapter_bert_tf as abt
-from adapter_bert_tf.adapters.methods.invertible import InvertibleConfig
+from adapter_bert_tf.adapters.languages.invertible import InvertibleConfig
 from adapter_bert_tf.adapters.methods.union import UnionConfig
 from adapter_bert_tf.adapters.presets import PFEIFFER
 from adapter_bert_tf.heads.masked_words.model import MaskedWordModel

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from adapter_bert_tf.data.tagging.schemes import transitions
+from adapter_bert_tf.data.tagging.schemes import from_iob2, to_iob2, transitions
 from adapter_bert_tf.heads import tag_decoding
 from adapter_bert_tf.heads.tag_decoding import TagRules, decode, viterbi
 from adapter_bert_tf.heads.tag_logits import tag_cross_entropy
@@ -18,6 +18,7 @@ ANY_SHAPE = [
     tf.TensorSpec([None], tf.int32),
     tf.TensorSpec([None], tf.bool),
     tf.TensorSpec([None, None], tf.bool),
+    tf.TensorSpec([None], tf.bool),
 ]
 
 
@@ -26,15 +27,15 @@ def in_graph():
     return tf.function(viterbi, input_signature=ANY_SHAPE)
 
 
-def valid_paths(count, start, between):
+def valid_paths(count, start, between, end):
     for path in itertools.product(range(len(start)), repeat=count):
-        first = not path or start[path[0]]
-        if first and all(between[pair] for pair in itertools.pairwise(path)):
+        edges = not path or (start[path[0]] and end[path[-1]])
+        if edges and all(between[pair] for pair in itertools.pairwise(path)):
             yield path
 
 
-def best_path(logits, start, between):
-    paths = valid_paths(len(logits), start, between)
+def best_path(logits, *rules):
+    paths = valid_paths(len(logits), *rules)
     return max(paths, key=lambda path: sum(row[tag] for row, tag in zip(logits, path, strict=True)))
 
 
@@ -45,11 +46,12 @@ def test_it_is_the_best_of_all_valid_sequences(seed, in_graph):
     logits = rng.normal(size=(batch, words, tags)).astype("f4")
     counts = rng.integers(0, words + 1, batch).astype("i4")
     start, between = rng.random(tags) < 0.7, rng.random((tags, tags)) < 0.6
-    start[0], between[:, 0] = True, True  # So that there is a path.
-    found = in_graph(logits, counts, start, between).numpy()
+    end = rng.random(tags) < 0.6
+    start[0], between[:, 0], end[0] = True, True, True  # So that there is a path.
+    found = in_graph(logits, counts, start, between, end).numpy()
     assert found.shape == (batch, words)
     for row, count, path in zip(logits, counts, found, strict=True):
-        assert tuple(path[:count]) == best_path(row[:count], start, between)
+        assert tuple(path[:count]) == best_path(row[:count], start, between, end)
         assert not path[count:].any()
 
 
@@ -60,7 +62,7 @@ def test_xla_finds_the_same(shape, in_graph):
     counts = rng.integers(0, shape[1] + 1, shape[0]).astype("i4")
     start, between = np.ones(shape[2], bool), rng.random((shape[2],) * 2) < 0.5
     between[:, 0] = True
-    values = logits, counts, start, between
+    values = logits, counts, start, between, np.ones(shape[2], bool)
     found = tf.function(viterbi, jit_compile=True)(*values)
     np.testing.assert_array_equal(found, in_graph(*values))
 
@@ -68,7 +70,7 @@ def test_xla_finds_the_same(shape, in_graph):
 @pytest.mark.parametrize("scheme", ["IOB2", "IO"])
 def test_no_sequence_is_ever_invalid(scheme):
     rng = np.random.default_rng(0)
-    start, between = transitions(LABELS, scheme)
+    start, between, _ = transitions(LABELS, scheme)
     lengths = rng.integers(0, 40, 200)
     logits = [rng.normal(size=(n, 5)).astype("f4") * rng.choice([0.1, 3, 1e4]) for n in lengths]
     for row, decoded in zip(logits, decode(logits, LABELS, scheme, "viterbi"), strict=True):
@@ -113,7 +115,32 @@ def test_logits_that_are_no_numbers_are_refused(value, scheme):
     assert decode([wider], LABELS, scheme, "viterbi")[0].tags == ("O",) * 3  # Columns of others.
 
 
+ENDS = ["O", "B-A", "I-A", "E-A", "S-A"]
+
+
+def test_labels_with_ends_have_their_own_transitions():
+    """Those of adapters from elsewhere; the scores of `decode` are those of all sequences."""
+    rng = np.random.default_rng(0)
+    logits = [rng.normal(size=(count, 5)).astype("f4") for count in (0, 1, 2, 3, 4) * 20]
+    for row, decoded in zip(logits, decode(logits, ENDS, "BIOES", "viterbi"), strict=True):
+        paths = [
+            path
+            for path in itertools.product(range(5), repeat=len(row))
+            if (tags := tuple(ENDS[i] for i in path)) == from_iob2(to_iob2(tags, "BIOES"), "BIOES")
+        ]
+        best = max(paths, key=lambda path: sum(row[i, tag] for i, tag in enumerate(path)))
+        assert decoded.tags == tuple(ENDS[i] for i in best)
+
+
+def test_an_entity_with_ends_is_found():
+    logits = np.full((4, 5), -5, "f4")
+    logits[range(4), [1, 3, 4, 1]] = 5  # B E S, and a B that nothing ends.
+    (found,) = decode([logits], ENDS, "BIOES", "viterbi")
+    assert found.tags == ("B-A", "E-A", "S-A", "O")
+
+
 def test_labels_that_form_no_sequence_have_no_transitions():
+    assert TagRules(["B-A", "E-A"], "BIOES", "viterbi").decoding == "argmax"  # None of three words.
     assert TagRules(["I-PER", "I-LOC"], "IOB2", "viterbi").decoding == "argmax"
     assert TagRules(["O", "I-LOC"], "IOB2", "viterbi").decoding == "viterbi"
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from adapter_bert_tf.base import load_base
-from adapter_bert_tf.interop.adapterhub import import_adapter
-from adapter_bert_tf.interop.adapterhub_bottleneck import reduction_factor
+from adapter_bert_tf.interop.adapterhub_files.bottleneck import reduction_factor
+from adapter_bert_tf.interop.adapterhub_files.importing import import_adapter
 from tests.interop.hub_files import HUB, drop_json, edit_json, edit_weights
 from tests.refusals import raises_code
 
@@ -112,7 +112,7 @@ OTHER_FUNCTIONS = {
     "a value that the library cannot compute": ("houlsby", {"residual_before_ln": "post_add"}),
     "a LayerNorm after": ("houlsby", {"ln_after": True, "adapter_residual_before_ln": True}),
     "no LayerNorm of the base": ("parallel", {"original_ln_after": False}),
-    "gates": ("parallel", {"use_gating": True}),
+    "a gate that is a number": ("parallel", {"use_gating": 1}),
 }
 
 

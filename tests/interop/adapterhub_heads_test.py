@@ -9,8 +9,8 @@ import pytest
 from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.adapters.variable_specs import POOLER
 from adapter_bert_tf.base import load_base
-from adapter_bert_tf.interop.adapterhub import import_adapter
-from adapter_bert_tf.interop.adapterhub_export import export_adapter
+from adapter_bert_tf.interop.adapterhub_files.exporting import export_adapter
+from adapter_bert_tf.interop.adapterhub_files.importing import import_adapter
 from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.store import load_adapter, save_adapter
 from adapter_bert_tf.training.tuning import Tuning

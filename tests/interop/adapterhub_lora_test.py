@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from adapter_bert_tf.interop.adapterhub_lora import read_lora
+from adapter_bert_tf.interop.adapterhub_files.lora import read_lora
+from adapter_bert_tf.interop.adapterhub_files.methods import read_adapter
 from tests.refusals import raises_code
 
 PATH = "bert.encoder.layer.0.attention.self.value.loras.a"
@@ -27,10 +28,11 @@ def test_a_vector_times_alpha():
         ({"alpha": float("nan")}, "damaged: alpha"),
         ({"composition_mode": 7}, "unsupported: composition_mode"),
         ({"attn_matrices": "v"}, "damaged: attn_matrices"),
-        ({"attn_matrices": [["v"]]}, "unsupported: lora_B"),
+        ({"attn_matrices": [["v"]]}, "unsupported: query"),
+        ({"use_gating": True}, "unsupported: gates"),
         ({"use_dora": True}, "unsupported: use_dora"),
     ],
 )
 def test_refused(options, said):
     with raises_code(said):
-        read_lora(SCALE | options, tensors(), "a", 1)
+        read_adapter({"architecture": "lora"} | SCALE | options, True, tensors(), "a", 1)

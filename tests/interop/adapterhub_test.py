@@ -10,8 +10,8 @@ import safetensors.numpy
 
 from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.base import load_base
-from adapter_bert_tf.interop.adapterhub import import_adapter
-from adapter_bert_tf.interop.adapterhub_export import export_adapter
+from adapter_bert_tf.interop.adapterhub_files.exporting import export_adapter
+from adapter_bert_tf.interop.adapterhub_files.importing import import_adapter
 from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.store import load_adapter, save_adapter
 from adapter_bert_tf.training.tuning import Tuning
@@ -156,9 +156,9 @@ DAMAGE = {
         _edit("adapter_config.json", lambda v: v["config"].update(scaling=float("nan"))),
         "invalid: scale",
     ),
-    "of prefix tuning": (
-        _edit("adapter_config.json", lambda v: v["config"].update(architecture="prefix_tuning")),
-        "unsupported: prefix_tuning",
+    "of prompt tuning": (
+        _edit("adapter_config.json", lambda v: v["config"].update(architecture="prompt_tuning")),
+        "unsupported: prompt_tuning",
     ),
     "text for a switch": (
         _edit("adapter_config.json", lambda v: v["config"].update(mh_adapter="no")),

@@ -5,9 +5,11 @@ import pathlib
 
 import safetensors.numpy
 
+from adapter_bert_tf.base.config import read_config
 from tests.support import GOLDEN
 
 HUB = GOLDEN.parent / "adapterhub"  # make.py there says how it was made.
+BASE_CONFIG = read_config(str(HUB / "base" / "config.json"))
 
 
 def edit_json(folder, file, **values):

@@ -9,7 +9,7 @@ import safetensors.numpy
 
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.cli.store import main
-from adapter_bert_tf.interop.adapterhub import import_adapter
+from adapter_bert_tf.interop.adapterhub_files.importing import import_adapter
 from adapter_bert_tf.interop.peft_files.exporting import export_peft
 from adapter_bert_tf.interop.peft_files.importing import import_peft
 from adapter_bert_tf.store import contents

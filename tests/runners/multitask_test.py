@@ -18,7 +18,8 @@ from adapter_bert_tf.runners.classification.multitask_data import (
     check_distinct_names,
     with_title,
 )
-from adapter_bert_tf.runners.classification.task_data import ClassificationData, TaskPosition
+from adapter_bert_tf.runners.classification.task_data import ClassificationData
+from adapter_bert_tf.runners.multitask.data import TaskPosition
 from adapter_bert_tf.tasks import find_task
 from tests import support
 from tests.analysis.looked import LookedAt, look

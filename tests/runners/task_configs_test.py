@@ -6,7 +6,7 @@ from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.setting import Command
 from adapter_bert_tf.runners.classification.chosen_task import task_of
 from adapter_bert_tf.runners.classification.table_files import warn_of_encodings
-from adapter_bert_tf.runners.classification.task_configs import configs_of
+from adapter_bert_tf.runners.multitask.task_configs import configs_of
 
 TABLE = {"text_a_column": "0", "label_column": "1", "header": False, "delimiter": ";"}
 SAVED = types.SimpleNamespace(

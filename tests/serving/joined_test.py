@@ -12,8 +12,8 @@ from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.cli.serve import main
 from adapter_bert_tf.data.tokenization import TextEncoder
+from adapter_bert_tf.heads.serving_class_rows import NO_LABEL
 from adapter_bert_tf.multi_adapter.model import AdapterModel
-from adapter_bert_tf.serving import joined
 from adapter_bert_tf.training.tuning import Tuning
 
 pytestmark = pytest.mark.long
@@ -107,7 +107,7 @@ def test_a_task_for_each_row(joined_model):
     for row, name in enumerate(names):
         expected, labels = _expected(model, name, [row])[0], TASKS[name][0]
         np.testing.assert_allclose(output["logits"][row, : len(expected)], expected, atol=1e-5)
-        assert (output["logits"][row, len(expected) :].numpy() == joined.NO_LABEL).all()
+        assert (output["logits"][row, len(expected) :].numpy() == NO_LABEL).all()
         assert not output["probabilities"][row, len(expected) :].numpy().any()
         if labels:
             assert output["label"][row].numpy().decode() == labels[expected.argmax()]

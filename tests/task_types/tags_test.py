@@ -178,7 +178,7 @@ def test_a_saved_model_answers_as_the_predictor(name, model, predictor, tmp_path
     serve, expected = served.signatures["serving_default"], predictor(TEXTS, adapter=name)
     for rows in (slice(None), slice(3, 4), slice(1, 3), slice(0, 0)):
         outputs = serve(text=tf.constant(TEXTS[rows], tf.string))
-        ragged = served.answer(tf.constant(TEXTS[rows], tf.string))
+        ragged = served.answer(text=tf.constant(TEXTS[rows], tf.string))
         if name == "speech":
             tags = [[tag.decode() for tag in row] for row in ragged["tag"].to_list()]
             assert tags == [answer["tags"] for answer in expected[rows]]
@@ -209,7 +209,7 @@ def test_a_joined_model_holds_several_types(model, predictor, folders, tmp_path)
         np.testing.assert_array_equal(
             served.answers[name](tf.constant(TEXTS))["type"].flat_values, outputs["entity_type"]
         )
-    assert list(served.answers) == ["names", "more", "ends", "speech"]
+    assert list(served.answers) == ["names", "more", "ends", "speech", "tasks"]
 
 
 CLIENT = """

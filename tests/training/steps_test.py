@@ -14,7 +14,7 @@ from adapter_bert_tf.adapters.methods.per_task import PerTaskConfig
 from adapter_bert_tf.adapters.methods.projected_attention import PalsConfig
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.heads.classifier import Classifier
-from adapter_bert_tf.heads.mixed_classifier import HeadOf, MixedClassifier
+from adapter_bert_tf.heads.mixed.classifier import HeadOf, MixedClassifier
 from adapter_bert_tf.heads.span_labeler import SpanLabeler
 from adapter_bert_tf.training.device.precision import precision_scope
 from adapter_bert_tf.training.loop import TrainingSettings, compile_model

@@ -16,7 +16,7 @@ from adapter_bert_tf.adapters.task_encoder import new_encoder
 from adapter_bert_tf.adapters.variable_specs import VariableSpec, base_specs
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.heads.classifier import Classifier
-from adapter_bert_tf.heads.mixed_classifier import HeadOf, MixedClassifier
+from adapter_bert_tf.heads.mixed.classifier import HeadOf, MixedClassifier
 from adapter_bert_tf.heads.span_labeler import SpanLabeler
 from adapter_bert_tf.training.loop import TrainingSettings, compile_model, train
 from adapter_bert_tf.training.parameter_report import count, format_per_task_report, format_report

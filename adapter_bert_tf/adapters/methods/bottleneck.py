@@ -31,6 +31,20 @@ class BottleneckModule(AdapterModule):
             output = adapter_output(self.config, values, sublayer, dropout, self.stacked)
             return sublayer.changed_by(output)
 
+    def sublayer_input(self, sublayer: Sublayer) -> tf.Tensor:
+        return adapter_input(self.config, sublayer)
+
+
+def adapter_input(config: AdapterConfig, sublayer: Sublayer) -> tf.Tensor:
+    """What an adapter reads, `[batch, seq, hidden]`.
+
+    The sublayer's output (serial), its input (parallel), or the LayerNorm of their sum
+    (`normalize_input`).
+    """
+    if config.normalize_input:
+        return sublayer.norm(sublayer.unchanged() + sublayer.residual)
+    return sublayer.residual if config.placement == "parallel" else sublayer.output
+
 
 def adapter_output(
     config: AdapterConfig,
@@ -56,8 +70,7 @@ class Bottleneck:
     """The projections of an adapter in a sublayer; arguments as of `adapter_output`.
 
     Attributes:
-      input: `[batch, seq, hidden]`, the sublayer's output (serial), its input (parallel), or the
-        LayerNorm of their sum (`normalize_input`).
+      input: that of `adapter_input`.
     """
 
     def __init__(
@@ -69,11 +82,7 @@ class Bottleneck:
     ) -> None:
         self.config, self.values, self.stacked = config, values, stacked
         self.activation = ACTIVATION_FUNCTIONS[config.activation]
-        if config.normalize_input:
-            self.input = sublayer.norm(sublayer.unchanged() + sublayer.residual)
-        else:
-            is_parallel = config.placement == "parallel"
-            self.input = sublayer.residual if is_parallel else sublayer.output
+        self.input = adapter_input(config, sublayer)
         x, dtype = self.input, sublayer.output.dtype
         if config.layer_norm:
             gamma, beta = values["layer_norm_gamma"], values["layer_norm_beta"]

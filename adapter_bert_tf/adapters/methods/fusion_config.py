@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
+
+import numpy as np
 
 from adapter_bert_tf.adapters.bottleneck_config import AdapterConfig
 from adapter_bert_tf.adapters.registry import ModuleConfig, register, require
@@ -18,6 +20,7 @@ from adapter_bert_tf.adapters.variable_specs import (
 from adapter_bert_tf.sanitize import printable
 
 MOST_MEMBERS = 1_000
+NORM = "/LayerNorm/"
 WHY_SERIAL = (
     "a parallel adapter reads the input of the sublayer, so the attention has no output of the "
     "sublayer as its query, and the published fusion counts the skip connection twice there. Train "
@@ -75,7 +78,7 @@ class FusionConfig(ModuleConfig):
     def specs(self, sizes: Sizes) -> dict[str, VariableSpec]:
         """The fusion's own variables, then the members', each `[members, ...]`."""
         members = {
-            f"members/{name.removeprefix('adapters/')}": VariableSpec(
+            stacked_name(name): VariableSpec(
                 (len(self.members), *spec.shape), "members", spec.layer, spec.start
             )
             for name, spec in self.member.specs(sizes).items()
@@ -97,6 +100,14 @@ class FusionConfig(ModuleConfig):
 
         return {prefix: ScoreDropout(rate, self.cooling_steps) for prefix in sorted(prefixes)}
 
+    def borrowed_values(self, members: Sequence[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
+        """The members' weights as `[members, ...]`, with their common LayerNorms if any."""
+        names = [name for name in members[0] if name.startswith("adapters/")]
+        values = {stacked_name(name): np.stack([w[name] for w in members]) for name in names}
+        if self.own_norms:
+            values |= {name: value for name, value in members[0].items() if NORM in name}
+        return values
+
     @property
     def member_names(self) -> tuple[str, ...]:
         return self.members
@@ -108,6 +119,11 @@ class FusionConfig(ModuleConfig):
     def summary(self) -> str:
         names = printable(", ".join(self.members))
         return f"fusion of {len(self.members)} ({names}), each {self.member.summary()}"
+
+
+def stacked_name(name: str) -> str:
+    """Common name of the members' values of a variable, in a fusion."""
+    return name.replace("adapters/", "members/", 1)
 
 
 def _attention(hidden: int, layer: int | None) -> dict[str, VariableSpec]:

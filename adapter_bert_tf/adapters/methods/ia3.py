@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from adapter_bert_tf.adapters import fields
-from adapter_bert_tf.adapters.modules import PROJECTIONS, AdapterModule, Projection, sublayers_of
+from adapter_bert_tf.adapters.modules import PROJECTIONS, Projection
 from adapter_bert_tf.adapters.ops import ROWS
 from adapter_bert_tf.adapters.registry import module_for, register
 from adapter_bert_tf.adapters.variable_specs import (
@@ -64,10 +64,6 @@ class Ia3Config(fields.LayeredConfig):
             for name in self.projections
         }
 
-    @property
-    def changed_sublayers(self) -> tuple[str, ...]:
-        return sublayers_of(self.projections)
-
     def merged(
         self, values: Mapping[str, np.ndarray], base: Mapping[str, np.ndarray]
     ) -> dict[str, np.ndarray]:
@@ -94,14 +90,10 @@ class Ia3Config(fields.LayeredConfig):
 
 
 @module_for(Ia3Config)
-class Ia3Module(AdapterModule):
+class Ia3Module(fields.LayeredModule):
     """Multiplies each position of a projection by its vector."""
 
     config: Ia3Config
-
-    def projections(self, layer: int) -> tuple[str, ...]:
-        layers = self.config.layers
-        return self.config.projections if layers is None or layer in layers else ()
 
     def adapt_projection(self, projection: Projection) -> tf.Tensor:
         place = f"layer_{projection.layer}/{projection.name}"

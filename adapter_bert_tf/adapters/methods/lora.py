@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from adapter_bert_tf.adapters import fields
-from adapter_bert_tf.adapters.modules import AdapterModule, Projection, sublayers_of
+from adapter_bert_tf.adapters.modules import Projection
 from adapter_bert_tf.adapters.ops import product
 from adapter_bert_tf.adapters.registry import module_for, register
 from adapter_bert_tf.adapters.variable_specs import (
@@ -157,10 +157,6 @@ class LoraConfig(fields.LayeredConfig):
             return {}
         return {name.rpartition("/")[0]: self.dropout for name in self.specs(sizes)}
 
-    @property
-    def changed_sublayers(self) -> tuple[str, ...]:
-        return sublayers_of(self.projections)
-
     def merged(
         self, values: Mapping[str, np.ndarray], base: Mapping[str, np.ndarray]
     ) -> dict[str, np.ndarray]:
@@ -188,14 +184,10 @@ class LoraConfig(fields.LayeredConfig):
 
 
 @module_for(LoraConfig)
-class LoraModule(AdapterModule):
+class LoraModule(fields.LayeredModule):
     """Adds `alpha / rank * input A B` to the output of a projection."""
 
     config: LoraConfig
-
-    def projections(self, layer: int) -> tuple[str, ...]:
-        layers = self.config.layers
-        return self.config.projections if layers is None or layer in layers else ()
 
     def adapt_projection(self, projection: Projection) -> tf.Tensor:
         place = f"layer_{projection.layer}/{projection.name}"

@@ -14,7 +14,9 @@ from adapter_bert_tf.adapters.modules import (
     projection_output,
 )
 
-ROW_TENSORS = ("output", "residual", "block_input", "mask")  # The fields of a `Sublayer` with rows.
+# The fields of a `Sublayer` and of a `Projection` with rows.
+ROW_TENSORS = ("output", "residual", "block_input", "mask")
+ROW_TENSORS_OF_PROJECTIONS = ("input", "output", "mask")
 
 
 class MixedModule(AdapterModule):
@@ -23,6 +25,10 @@ class MixedModule(AdapterModule):
     def __init__(self, modules: Sequence[AdapterModule]) -> None:
         super().__init__()
         self.modules = list(modules)
+
+    @property
+    def reads_all_positions(self) -> bool:
+        return any(module.reads_all_positions for module in self.modules)
 
     def for_call(self, inputs: Mapping[str, tf.Tensor]) -> AdapterModule:
         shares = {name: tf.split(value, len(self.modules)) for name, value in inputs.items()}
@@ -55,12 +61,12 @@ class MixedModule(AdapterModule):
         return {name for module in self.modules for name in module.projections(layer)}
 
     def adapt_projection(self, projection: Projection) -> tf.Tensor:
-        count, layer, name = len(self.modules), projection.layer, projection.name
-        inputs, outputs = (tf.split(x, count) for x in (projection.input, projection.output))
-        changed = [
-            projection_output(module, layer, name, x, output)
-            for module, x, output in zip(self.modules, inputs, outputs, strict=True)
-        ]
+        count, names = len(self.modules), ROW_TENSORS_OF_PROJECTIONS
+        shares = {name: tf.split(getattr(projection, name), count) for name in names}
+        changed = []
+        for i, module in enumerate(self.modules):
+            tensors = {name: values[i] for name, values in shares.items()}
+            changed.append(projection_output(module, dataclasses.replace(projection, **tensors)))
         return tf.concat(changed, 0)
 
     def norm(self, name: str, base_norm: Any) -> Function:

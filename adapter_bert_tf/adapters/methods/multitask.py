@@ -120,6 +120,10 @@ class TaskAdaptersConfig(MultitaskConfig):
     def single_task_config(self) -> ModuleConfig:
         return self.adapter
 
+    @property
+    def learning_rate(self) -> float | None:
+        return self.adapter.learning_rate
+
     def dropout_rates(self, sizes: Sizes) -> dict[str, float]:
         """As of one adapter: the rows of all tasks share the dropouts."""
         return self.adapter.dropout_rates(sizes)

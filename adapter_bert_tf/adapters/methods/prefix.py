@@ -49,7 +49,6 @@ class PrefixConfig(fields.LayeredConfig):
     """
 
     stackable: ClassVar[bool] = True
-    adds_positions: ClassVar[bool] = True
     why_unmerged: ClassVar[str] = "a prefix adds positions, which no weights of the base have"
     adjustable: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "size": ("length",),
@@ -94,8 +93,12 @@ class PrefixConfig(fields.LayeredConfig):
         return specs
 
     @property
-    def changed_sublayers(self) -> tuple[str, ...]:
-        return ("attention",)
+    def projections(self) -> tuple[str, ...]:
+        return NAMES
+
+    @property
+    def adds_positions(self) -> bool:
+        return True
 
     def stored_config(self) -> PrefixConfig:
         return dataclasses.replace(self, reparametrized=False)
@@ -145,7 +148,7 @@ def _apply(x: Tensor, values: Mapping[str, Tensor], name: str, stacked: str | No
 
 
 @module_for(PrefixConfig)
-class PrefixModule(AdapterModule):
+class PrefixModule(fields.LayeredModule):
     """Puts the positions of the prefix in front of the keys and values of every row."""
 
     config: PrefixConfig
@@ -156,10 +159,6 @@ class PrefixModule(AdapterModule):
             return self
         values = self.config.stored_values(self.values, self.stacked)
         return self.config.stored_config().module(values, self.dropouts, self.stacked)
-
-    def projections(self, layer: int) -> tuple[str, ...]:
-        layers = self.config.layers
-        return NAMES if layers is None or layer in layers else ()
 
     def adapt_projection(self, projection: Projection) -> tf.Tensor:
         place, output = f"layer_{projection.layer}/{projection.name}", projection.output

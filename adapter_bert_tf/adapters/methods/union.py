@@ -39,6 +39,7 @@ class UnionConfig(ModuleConfig):
     """
 
     stackable: ClassVar[bool] = True
+    composite: ClassVar[bool] = True
     why_unmerged: ClassVar[str] = "only LoRA and (IA)^3 by themselves can be"
     adjustable: ClassVar[Mapping[str, tuple[str, ...]]] = dict.fromkeys(
         ("size", "layers", "init_scale"), ("members",)
@@ -81,6 +82,15 @@ class UnionConfig(ModuleConfig):
         """The layers that members name; None if none names any."""
         named = [getattr(member, "layers", None) or () for member in self.members]
         return tuple(sorted({layer for layers in named for layer in layers})) or None
+
+    @property
+    def adds_positions(self) -> bool:
+        return any(member.adds_positions for member in self.members)
+
+    @property
+    def learning_rate(self) -> float | None:
+        """The lowest that a member has."""
+        return min((m.learning_rate for m in self.members if m.learning_rate), default=None)
 
     def adjusted(self, **values: Any) -> UnionConfig:
         members = list(self.members)
@@ -138,11 +148,9 @@ def _is_union(member: Any) -> bool:
 class UnionModule(AdapterModule):
     """The modules of all methods, in order."""
 
-    config: UnionConfig
-
     def __init__(
         self,
-        config: UnionConfig,
+        config: Any,
         values: Mapping[str, Tensor] | None = None,
         dropouts: Mapping[str, Function] | None = None,
         stacked: str | None = None,
@@ -153,6 +161,10 @@ class UnionModule(AdapterModule):
             member.module(self.values, self._dropouts_of(i), stacked)
             for i, member in enumerate(config.members)
         ]
+
+    @property
+    def reads_all_positions(self) -> bool:
+        return any(member.reads_all_positions for member in self.members)
 
     def _dropouts_of(self, index: int) -> dict[str, Function]:
         prefix = f"{index}/"
@@ -187,10 +199,10 @@ class UnionModule(AdapterModule):
         return {name for member in self.members for name in member.projections(layer)}
 
     def adapt_projection(self, projection: Projection) -> tf.Tensor:
-        layer, name, output = projection.layer, projection.name, projection.output
         for member in sorted(self.members, key=lambda m: m.config.adds_positions):
-            output = projection_output(member, layer, name, projection.input, output)
-        return output
+            output = projection_output(member, projection)
+            projection = dataclasses.replace(projection, output=output)
+        return projection.output
 
     def norm(self, name: str, base_norm: Any) -> Function:
         for member in self.members:

@@ -26,9 +26,10 @@ class DataConfig:
         "The task: a GLUE task (cola, sst-2, mrpc, sts-b, qqp, mnli, qnli, rte, wnli, ax), one of "
         "the 17 tasks of Table 2 (sms_spam_collection, ...; a wrong name lists them), "
         "demo_factuality, demo_paraphrase, or tsv for your own table. For several tasks together: "
-        "names separated by commas (rte or rte=FOLDER), or a YAML file of tasks.",
+        "names separated by commas (rte or rte=FOLDER), or a YAML file of tasks. A tagger takes "
+        "only several, with names of your choice.",
         Role.TASK,
-        commands=_CLASSIFIER,
+        commands=_OWN_FILES,
     )
     data_dir: str | None = setting(
         None,

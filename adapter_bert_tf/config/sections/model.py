@@ -18,6 +18,7 @@ MultitaskMethod = Literal[
     "pals",
 ]
 MULTITASK_TUNINGS: tuple[str, ...] = get_args(MultitaskMethod)
+SEVERAL_TASKS = (Command.CLASSIFIER, Command.TAGGER)  # The commands that train them together.
 _WITH_ADAPTERS: Needed = ("tuning", ("adapters", "multitask_adapters", "per_task_adapters"))
 _WITH_SIZES: Needed = ("tuning", (*_WITH_ADAPTERS[1], *HYPERFORMERS))
 _WITH_FROZEN_BASE = (*_WITH_SIZES[1], "layer_norm", "multitask_layer_norm", "head", "fusion")
@@ -33,7 +34,7 @@ def _multitask(
     default: Value, help: str, only_with: Needed = ("tuning", HYPERFORMERS), **more: Any
 ) -> Any:
     """A setting of the methods that train several tasks together."""
-    return _method(default, help, commands=(Command.CLASSIFIER,), only_with=only_with, **more)
+    return _method(default, help, commands=SEVERAL_TASKS, only_with=only_with, **more)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,7 +50,7 @@ class MethodConfig:
         "houlsby",
         "Preset (houlsby, adapter_bert, pfeiffer, parallel, scaled_parallel, "
         "pfeiffer+inv, houlsby+inv, seq_bn_inv, double_seq_bn_inv, lora, ia3, prefix, "
-        "compacter, compacter++, mam) or a JSON file of a method's configuration.",
+        "compacter, compacter++, mam, unipelt) or a JSON file of a method's configuration.",
         only_with=_WITH_ADAPTERS,
     )
     adapter_size: int | None = _method(

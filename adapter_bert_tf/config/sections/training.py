@@ -5,7 +5,7 @@ import functools
 from typing import Literal
 
 from adapter_bert_tf.config.roles import Role
-from adapter_bert_tf.config.sections.model import MULTITASK_TUNINGS
+from adapter_bert_tf.config.sections.model import MULTITASK_TUNINGS, SEVERAL_TASKS
 from adapter_bert_tf.config.setting import Command, setting
 
 _CLASSIFIER = (Command.CLASSIFIER,)
@@ -29,7 +29,7 @@ class TrainingConfig:
         "If --init_from=DIR has several tasks: the one from which a new task starts. Default: what "
         "all tasks share; for a HyperFormer the mean task embedding.",
         Role.START,
-        commands=_CLASSIFIER,
+        commands=SEVERAL_TASKS,
         only_with=("init_from", ()),
     )
     fuse: str | None = setting(
@@ -40,6 +40,14 @@ class TrainingConfig:
         path="read",
         several=True,
         only_with=("tuning", ("fusion",)),
+    )
+    stack: str | None = setting(
+        None,
+        "Train on top of the adapter in this directory, of a language or a domain, which stays "
+        "frozen; or apply what was trained so, with this adapter below it. The directory is only "
+        "read.",
+        Role.START,
+        path="read",
     )
     train_batch_size: int = _training(
         32, "Examples in a training step, over all replicas.", lowest=1
@@ -80,7 +88,7 @@ class TrainingConfig:
         "10",
         "T, for several tasks: a task with N examples is drawn in proportion to N^(1/T). 1: in "
         "proportion to N; inf: equally often; annealed: from N to N^0.2 over the epochs.",
-        commands=_CLASSIFIER,
+        commands=SEVERAL_TASKS,
         only_with=("tuning", MULTITASK_TUNINGS),
     )
     class_weights: str | None = _training(

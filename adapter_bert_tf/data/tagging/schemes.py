@@ -20,6 +20,7 @@ import dataclasses
 import itertools
 import re
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from absl import logging
@@ -240,23 +241,38 @@ def labels_of(tags: Iterable[Sequence[str]], scheme: str) -> list[str]:
     return [OUTSIDE, *(join_tag(prefix, kind) for kind in types for prefix in "BI")]
 
 
-def transitions(labels: Sequence[str], scheme: str) -> tuple[np.ndarray, np.ndarray]:
-    """Returns which labels may begin a sentence and which may follow which.
+class Transitions(NamedTuple):
+    """Valid sequences of labels.
 
     Args:
-      labels: IOB2 or plain.
-      scheme: of the files. IO cannot have two entities of a type side by side.
+      start: bool `[labels]`, which may begin a sentence.
+      between: bool `[labels, labels]` of a label and the next one.
+      end: bool `[labels]`, which may end a sentence.
+    """
 
-    Returns:
-      bool `[labels]`, and bool `[labels, labels]` of a label and the next one.
+    start: np.ndarray
+    between: np.ndarray
+    end: np.ndarray
+
+
+def transitions(labels: Sequence[str], scheme: str) -> Transitions:
+    """Returns which labels may begin a sentence, follow each other, and end it.
+
+    Args:
+      labels: IOB2 or plain; of an adapter from elsewhere BIOES or BILOU.
+      scheme: of the files. IO cannot have two entities of a type side by side.
     """
     if scheme == PLAIN:
-        return np.ones(len(labels), bool), np.ones([len(labels)] * 2, bool)
-    start = np.array([_fits(None, label, "IOB2") for label in labels])
-    between = np.array([[_fits(one, next_, "IOB2") for next_ in labels] for one in labels])
+        anything = np.ones(len(labels), bool)
+        return Transitions(anything, np.ones([len(labels)] * 2, bool), anything)
+    prefixes = {split_tag(label)[0] for label in labels} - {""}
+    own = next((name for name in ("IOB2", *ENDS) if prefixes <= {*PREFIXES[name]}), "IOB2")
+    start = np.array([_fits(None, label, own) for label in labels])
+    between = np.array([[_fits(one, next_, own) for next_ in labels] for one in labels])
+    end = np.array([_fits(label, None, own) for label in labels])
     if scheme == "IO":
         parts = [split_tag(label) for label in labels]
         for row, (_, before) in enumerate(parts):
             for column, (prefix, kind) in enumerate(parts):
                 between[row, column] &= not (prefix == "B" and before == kind)
-    return start, between
+    return Transitions(start, between, end)

@@ -12,7 +12,8 @@ from adapter_bert_tf.output.output_dir import Contents, matches
 from adapter_bert_tf.run.checks.paths import paths_of
 from adapter_bert_tf.run.output_contents import contents_of
 
-ADAPTERS = ("adapter_dir", "init_from", "fuse")  # Folders that hold an adapter and nothing else.
+# Folders that hold an adapter and nothing else.
+ADAPTERS = ("adapter_dir", "init_from", "fuse", "stack")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,7 +10,7 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.base.files import require_checkpoint, require_no_training
 from adapter_bert_tf.config import settings
 from adapter_bert_tf.config.run_config import RunConfig
-from adapter_bert_tf.config.task_list import folders
+from adapter_bert_tf.config.task_list import paths_in
 from adapter_bert_tf.data.plain_text.files import fixed_part, split_paths
 from adapter_bert_tf.errors import InputError, NotFound, Unavailable
 from adapter_bert_tf.lazy import tf
@@ -37,7 +37,7 @@ def check(config: RunConfig) -> None:
         if (value := config.values.get(name))
         for path in paths_of(name, str(value))
     ]
-    paths += [("task_name", path) for path in folders(config.data.task_name)]
+    paths += [("task_name", path) for path in paths_in(config.data.task_name, config.command)]
     _check_filled_in([*paths, ("tpu_name", device.tpu_name)])
     if device.strategy == "tpu":
         _check_remote(config, paths)

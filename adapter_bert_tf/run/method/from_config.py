@@ -30,6 +30,7 @@ from adapter_bert_tf.run.plan import Method
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import SavedAdapter, contents
 from adapter_bert_tf.store.base_match import check_base
+from adapter_bert_tf.store.combining.stacking import load_below, on_top
 from adapter_bert_tf.store.directory import parse_named_folders
 from adapter_bert_tf.store.members import Member, load_member, make_fusion_config
 from adapter_bert_tf.training.tuning import Tuning
@@ -45,10 +46,14 @@ ADJUSTING = {
 
 
 def load_members(config: RunConfig, initial: InitialAdapter | None) -> tuple[Member, ...]:
-    """Loads the members of a fusion that is trained, or has them from the initial adapter.
+    """Loads the members of a fusion or a stack, or has them from the initial adapter.
 
-    Raises `InputError` for a missing or damaged member.
+    The adapter of `--stack` is the only one of a stack. Raises `InputError` for a missing or
+    damaged member.
     """
+    if config.training.stack:
+        with error_context("--stack"):
+            return (load_below(config.training.stack),)
     if not config.actions.do_train:
         return ()
     if initial:
@@ -88,7 +93,8 @@ def method_from_config(
     if initial:
         return _of_initial(config, given, base, initial, task_names)
     for member in members:
-        with error_context(f"--fuse: the member {preview(member.name)}"):
+        flag = "--fuse: the member" if member.is_copied else "--stack: the adapter"
+        with error_context(f"{flag} {preview(member.name)}"):
             check_base(member.config, base.fingerprint())
     depth = base.config.num_layers
     tuning = _tuning(config)
@@ -98,6 +104,8 @@ def method_from_config(
     adapter = _adapter(config, members, task_names, base.config.hidden_size)
     _check_above_frozen(config, adapter)
     adapter = adapter.without_lowest(max(config.adapter_drop, config.frozen_layers), depth)
+    if members and not adapter.borrowed_groups:
+        adapter = on_top(adapter, *members)
     adapter.specs(dataclasses.asdict(base.config))  # Raises if it does not fit.
     return Method(adapter, tuning, config.adapter_dtype)
 
@@ -164,7 +172,7 @@ def _agreeing_settings(
     """Returns the names of the settings that agree with a saved adapter."""
     saved: dict[str, Any] = dataclasses.asdict(tuning) | {"tuning": tuning.method}
     saved |= multitask.settings_of(module)
-    adapter = module.single_task_config() if module else None
+    adapter = module.trained_part.single_task_config() if module else None
     agreeing = {name for name in saved if getattr(config, name, None) == saved[name]}
     if adapter is None:
         return agreeing

@@ -1,5 +1,7 @@
 """What is wrong with the tables of a training, before seconds of importing TensorFlow."""
 
+from collections.abc import Mapping
+
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.task_list import is_several
 from adapter_bert_tf.data.examples import sources_of
@@ -8,10 +10,12 @@ from adapter_bert_tf.data.tables.delimiters import first_rows, read_beginning
 from adapter_bert_tf.data.tables.files import require_file
 from adapter_bert_tf.data.tables.indicator_columns import join_columns
 from adapter_bert_tf.data.tables.stream import OBJECTS, extension_of
-from adapter_bert_tf.errors import error_context
+from adapter_bert_tf.errors import InputError, error_context
 from adapter_bert_tf.retry import is_remote
 from adapter_bert_tf.runners.classification.chosen_task import data_folder, task_of
-from adapter_bert_tf.runners.classification.task_configs import check_types, configs_of
+from adapter_bert_tf.runners.multitask.task_configs import configs_of
+from adapter_bert_tf.sanitize import preview
+from adapter_bert_tf.task_types import chosen_type
 from adapter_bert_tf.tasks import OWN
 from adapter_bert_tf.tasks.task import Source
 
@@ -33,6 +37,17 @@ def check_tables(config: RunConfig) -> None:
     for name, own in configs.items():
         with error_context(f"The task {name!r}"):
             _check(own)
+
+
+def check_types(configs: Mapping[str, RunConfig]) -> None:
+    """Raises `InputError` for tasks of types that are not trained together."""
+    types = {name: chosen_type(own.values) for name, own in configs.items()}
+    if other := {name: kind for name, kind in types.items() if not kind.mixes}:
+        settings = [setting for kind in other.values() for setting in kind.settings]
+        raise InputError(
+            "Each of several tasks must have one label or one score per example. Received: "
+            f"{', '.join(dict.fromkeys(settings))} of {preview(list(other))}"
+        )
 
 
 def _check(config: RunConfig) -> None:

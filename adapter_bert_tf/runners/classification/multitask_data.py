@@ -1,26 +1,21 @@
 """The data of several tasks that are trained together."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
-
-import numpy as np
-import tensorflow as tf
+from collections.abc import Sequence
 
 from adapter_bert_tf.base.vocabulary import Vocabulary
 from adapter_bert_tf.config.run_config import RunConfig
-from adapter_bert_tf.data.batches import Features
-from adapter_bert_tf.data.mixture import concatenate
 from adapter_bert_tf.data.tokenization import TextEncoder, text_encoder
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.runners.classification.chosen_task import task_of
+from adapter_bert_tf.runners.classification.early_checks import check_types
 from adapter_bert_tf.runners.classification.reading import read_task
 from adapter_bert_tf.runners.classification.result_files import raw_file, with_suffix
-from adapter_bert_tf.runners.classification.task_configs import check_types, configs_of
-from adapter_bert_tf.runners.classification.task_data import ClassificationData, TaskPosition
-from adapter_bert_tf.sanitize import preview
+from adapter_bert_tf.runners.classification.task_data import ClassificationData
+from adapter_bert_tf.runners.multitask.data import positions, require_distinct
+from adapter_bert_tf.runners.multitask.task_configs import configs_of
 from adapter_bert_tf.store import SavedAdapter
 from adapter_bert_tf.store.directory import with_task_config
-from adapter_bert_tf.store.multitask import heads_of
 from adapter_bert_tf.tasks import Task, role
 
 
@@ -38,30 +33,16 @@ def read_tasks(
         name: _read(name, own, encoder, with_task_config(saved, name) if saved else None)
         for name, own in configs.items()
     }
-    widths = _widths(saved, data)
-    order, ends = list(widths), np.cumsum([0, *widths.values()]).tolist()
-    columns = {name: slice(ends[i], ends[i + 1]) for i, name in enumerate(order)}
-    tasks = tuple(
-        dataclasses.replace(task, position=TaskPosition(name, order.index(name), columns[name]))
-        for name, task in data.items()
-    )
+    places = positions(saved, data)
+    tasks = tuple(dataclasses.replace(task, position=places[name]) for name, task in data.items())
     check_distinct_names(tasks)
     return tasks
 
 
 def check_distinct_names(tasks: Sequence[ClassificationData]) -> None:
     """Raises `InputError` if two tasks would have a file or a result of one name."""
-    for noun, names_of in (("file", _files_of), ("result", _results_of)):
-        owners: dict[str, str] = {}
-        for task in tasks:
-            for name in sorted(names_of(task)):
-                other = owners.setdefault(name.lower(), task.name)
-                if other != task.name:
-                    raise InputError(
-                        f"The tasks {preview(other)} and {preview(task.name)} would have one "
-                        f"{noun}, {preview(name)}. Give one of them another name, in a YAML file "
-                        "of tasks."
-                    )
+    require_distinct("file", {task.name: _files_of(task) for task in tasks})
+    require_distinct("result", {task.name: _results_of(task) for task in tasks})
 
 
 def _files_of(task: ClassificationData) -> set[str]:
@@ -114,22 +95,3 @@ def with_title(name: str, task: Task) -> Task:
         for layout in task.layouts
     )
     return dataclasses.replace(task, title=name, layouts=layouts)
-
-
-def _widths(saved: SavedAdapter | None, data: Mapping[str, ClassificationData]) -> dict[str, int]:
-    if saved:
-        return {head.task: head.outputs for head in heads_of(saved.config)}
-    return {name: task.task_type.num_outputs(task.labels_in_order) for name, task in data.items()}
-
-
-def mixed_features(tasks: Sequence[ClassificationData]) -> Features:
-    """Returns the training features of all tasks; labels as `losses.mixed_loss` takes them."""
-    return concatenate([_with_mixed_labels(task) for task in tasks])
-
-
-def _with_mixed_labels(task: ClassificationData) -> Features:
-    """Returns features with labels float32 `[examples, 2]`: the right output, and its score."""
-    assert task.position
-    features, first = task.training_features, task.position.columns.start
-    labels = task.task_type.mixed_labels(tf.cast(features.labels, tf.float32), first)
-    return dataclasses.replace(features, labels=labels)

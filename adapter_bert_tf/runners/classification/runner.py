@@ -53,19 +53,8 @@ class ClassificationRunner(TaskRunner):
         return (read_task(config, task, encoder, saved),)
 
     def train_batches(self, plan: Plan, start: int, share: HostShard) -> tf.data.Dataset:
-        batches = plan.batches
         (task,) = data_of(plan)
-        return train_batches(
-            task.training_features,
-            batches.train,
-            plan.training.steps,
-            batches.seed,
-            batches.max_seq_length,
-            batches.pad_to,
-            batches.group_by_length,
-            start,
-            share,
-        )
+        return plan.train_batches(train_batches, task.training_features, start, share)
 
     def training_loss(self, tasks: Sequence[TaskData], config: TrainingConfig) -> Loss | None:
         if self.together:

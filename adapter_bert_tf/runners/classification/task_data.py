@@ -13,25 +13,11 @@ from adapter_bert_tf.data.examples import Examples
 from adapter_bert_tf.data.folds import Fold
 from adapter_bert_tf.data.frozen_outputs import FrozenOutputs
 from adapter_bert_tf.data.splits import stratified_subset
+from adapter_bert_tf.runners.multitask.data import TaskPosition
 from adapter_bert_tf.task_types import TableType, table_type
 from adapter_bert_tf.task_types.table_type import Scale
 from adapter_bert_tf.tasks import OWN, Task, role
 from adapter_bert_tf.tasks.own import DEV_SHARE, format_settings
-
-
-@dataclasses.dataclass(frozen=True)
-class TaskPosition:
-    """The position of a task among several that are trained together.
-
-    Args:
-      name: of the task in results and in the adapter.
-      number: task id of the task's rows.
-      columns: of the model's outputs, those of the task.
-    """
-
-    name: str
-    number: int
-    columns: slice
 
 
 @dataclasses.dataclass(frozen=True)

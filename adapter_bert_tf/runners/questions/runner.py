@@ -48,18 +48,7 @@ class QuestionRunner(TaskRunner):
         return (data,)
 
     def train_batches(self, plan: Plan, start: int, share: HostShard) -> tf.data.Dataset:
-        batches = plan.batches
-        return records.train_batches(
-            _data_of(plan).train_records,
-            batches.train,
-            plan.training.steps,
-            batches.seed,
-            batches.max_seq_length,
-            batches.pad_to,
-            batches.group_by_length,
-            start,
-            share,
-        )
+        return plan.train_batches(records.train_batches, _data_of(plan).train_records, start, share)
 
     def finish_training(self, job: Job) -> None:
         job.record["windows"] = {"train": _data_of(job.plan).train_records.count}

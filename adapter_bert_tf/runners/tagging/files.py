@@ -8,9 +8,10 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.data.tagging.sentences import EXTENSIONS, extension_of, read_sentences
 from adapter_bert_tf.data.tagging.tag_format import TagFormat
-from adapter_bert_tf.errors import InputError, Missing, NotFound
+from adapter_bert_tf.errors import InputError, Missing, NotFound, error_context
 from adapter_bert_tf.predict.tagged_files import format_of
 from adapter_bert_tf.retry import is_remote
+from adapter_bert_tf.runners.multitask.task_configs import configs_of
 from adapter_bert_tf.sanitize import preview
 
 # Names of the splits in names of files: `dev.conll`, `valid.txt`, `eng.testa`, `NER-de-train.tsv`.
@@ -79,10 +80,19 @@ def check_files(config: RunConfig) -> None:
     """
     if config.sweeps.sweep:  # Its runs may read other columns.
         return
+    if config.device.strategy == "tpu":  # `paths.check` explains that its paths must be remote.
+        return
+    if not config.data.task_name:
+        _check(config)
+        return
+    for name, own in configs_of(config).items():
+        with error_context(f"The task {name!r}"):
+            _check(own)
+
+
+def _check(config: RunConfig) -> None:
     if is_dataset(config):
         dataset_of(config)
-        return
-    if config.device.strategy == "tpu":  # `paths.check` explains that its paths must be remote.
         return
     form = tag_format(config)
     for split in needed_splits(config):

@@ -19,6 +19,7 @@ from adapter_bert_tf.data.tagging.tagged_files import (
 )
 from adapter_bert_tf.data.tagging.tfds import read_tfds_tags
 from adapter_bert_tf.errors import Damaged, InputError, Mismatch
+from adapter_bert_tf.heads.tag_decoding import require_decodable
 from adapter_bert_tf.report_blocks import format_count
 from adapter_bert_tf.runners.tagging.files import (
     dataset_of,
@@ -50,8 +51,13 @@ def check_saved(saved: SavedAdapter) -> None:
         )
 
 
-def read(config: RunConfig, vocabulary: Vocabulary, saved: SavedAdapter | None) -> TagData:
-    """Reads the data of a run, and prints what it is. Raises `InputError` for wrong files."""
+def read(
+    config: RunConfig, vocabulary: Vocabulary, saved: SavedAdapter | None, title: str = ""
+) -> TagData:
+    """Reads the data of a task, and prints what it is. Raises `InputError` for wrong files.
+
+    `title` begins the printed line.
+    """
     scheme: str | None = None if config.tagging.scheme == AUTO else config.tagging.scheme
     splits: dict[str, TaggedSentences] = {}
     for split in needed_splits(config):
@@ -61,6 +67,7 @@ def read(config: RunConfig, vocabulary: Vocabulary, saved: SavedAdapter | None) 
     tagged = frozenset(s for s, part in splits.items() if part.sentences[0].tags is not None)
     first = next((splits[split].tags for split in splits if split in tagged), [])
     labels = list(saved.config["labels"]) if saved else labels_of(first, scheme)
+    require_decodable(labels, scheme)
     if "train" in splits:
         _check_varied(splits["train"], config.tagging.tag_column)
     for split in tagged:
@@ -82,7 +89,7 @@ def read(config: RunConfig, vocabulary: Vocabulary, saved: SavedAdapter | None) 
         _metric(config, scheme),
         None if is_dataset(config) else tag_format(config),
     )
-    print(printable(_summary(data)), flush=True)
+    print(printable(f"{title}{_summary(data)}"), flush=True)
     return data
 
 

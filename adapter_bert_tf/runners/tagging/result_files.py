@@ -2,7 +2,7 @@
 
 import io
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,8 +19,15 @@ from adapter_bert_tf.task_types.tags import TAGS, WordLogits
 
 ENTITIES = "test_entities.jsonl"
 PREDICTIONS = ("test_predictions.conll", "test_predictions.jsonl")
-NAMES = ["eval_details.json", *PREDICTIONS, ENTITIES, "test_metrics.txt"]
+OF_TASK = ("eval_details.json", *PREDICTIONS, ENTITIES)
+METRICS = "test_metrics.txt"
 MOST_PRINTED = 5
+
+
+def names_of(tasks: Collection[TagData]) -> list[str]:
+    """Returns the names of the result files of tasks; of no tasks, those that any may leave."""
+    prefixes = [task.file_prefix for task in tasks] or [""]
+    return [METRICS, *(f"{prefix}{name}" for prefix in prefixes for name in OF_TASK)]
 
 
 def write_predictions(folder: str, task: TagData, logits: Sequence[np.ndarray]) -> None:
@@ -36,7 +43,7 @@ def write_predictions(folder: str, task: TagData, logits: Sequence[np.ndarray]) 
     scheme = _written_scheme(part, task.scheme)
     tags = (from_iob2(answer["tags"], scheme) for answer in answers)
     extension = "jsonl" if form and is_json(part.path) else "conll"
-    path = os.path.join(folder, f"test_predictions.{extension}")
+    path = os.path.join(folder, f"{task.file_prefix}test_predictions.{extension}")
     if form:
         _write(path, tagged_lines(part.path, form, tags))
     else:
@@ -44,13 +51,14 @@ def write_predictions(folder: str, task: TagData, logits: Sequence[np.ndarray]) 
         _write(path, (line for row in rows for line in column_lines(*row)))
     written = [path]
     if task.scheme != PLAIN:
-        written.append(os.path.join(folder, ENTITIES))
+        written.append(os.path.join(folder, f"{task.file_prefix}{ENTITIES}"))
         _write(
             written[-1],
             (json_line({name: a[name] for name in ("words", "entities")}) for a in answers),
         )
     for name in (*PREDICTIONS, ENTITIES):  # Of an earlier run on another file.
-        if (other := os.path.join(folder, name)) not in written and storage.exists(other):
+        other = os.path.join(folder, f"{task.file_prefix}{name}")
+        if other not in written and storage.exists(other):
             storage.remove(other)
     for answer in answers[:MOST_PRINTED]:
         print(printable(f"  {_shown(answer)}"))

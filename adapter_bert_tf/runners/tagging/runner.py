@@ -13,9 +13,9 @@ from adapter_bert_tf.data.host_shard import HostShard
 from adapter_bert_tf.data.tagging.batches import (
     eval_batches,
     eval_plan,
-    features_of,
     train_batches,
 )
+from adapter_bert_tf.errors import Conflict
 from adapter_bert_tf.heads.tag_decoding import DecodedTags, decode
 from adapter_bert_tf.heads.tag_windows import MergedWindows
 from adapter_bert_tf.run.plan import Job, Plan
@@ -25,6 +25,7 @@ from adapter_bert_tf.run.task_runner import InputBatches, TaskRunner
 from adapter_bert_tf.runners.tagging import reading, result_files
 from adapter_bert_tf.runners.tagging.dev_set import TagSet
 from adapter_bert_tf.runners.tagging.task_data import TagData, data_name
+from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import SavedAdapter
 from adapter_bert_tf.tasks import tag_metrics
 from adapter_bert_tf.training import inference
@@ -55,6 +56,12 @@ class TaggingRunner(TaskRunner):
     uses_pooler = False
 
     def check(self, config: RunConfig, saved: SavedAdapter | None) -> None:
+        if config.data.task_name:
+            raise Conflict(
+                "--task_name lists several taggers that are trained together: NAME=FOLDER,NAME="
+                "FOLDER, or a YAML file of tasks. Received one: "
+                f"{preview(config.data.task_name)}. Leave it out; --adapter_name names the task."
+            )
         if saved:
             reading.check_saved(saved)
 
@@ -64,18 +71,8 @@ class TaggingRunner(TaskRunner):
         return (reading.read(config, vocabulary, saved),)
 
     def train_batches(self, plan: Plan, start: int, share: HostShard) -> tf.data.Dataset:
-        batches = plan.batches
-        return train_batches(
-            data_of(plan).training_features,
-            batches.train,
-            plan.training.steps,
-            batches.seed,
-            batches.max_seq_length,
-            batches.pad_to,
-            batches.group_by_length,
-            start,
-            share,
-        )
+        features = cast(TagData, plan.only_task).training_features
+        return plan.train_batches(train_batches, features, start, share)
 
     def finish_training(self, job: Job) -> None:
         return
@@ -85,14 +82,20 @@ class TaggingRunner(TaskRunner):
 
     def evaluate(self, job: Job) -> dict[str, float]:
         """Returns the scores of the dev set, from 0 to 1; see `tag_metrics.evaluate`."""
-        predicted = _predict(job, "dev", job.plan.batches.evaluate)
-        job.evaluated["dev"] = predicted
-        return _score(data_of(job.plan), "dev", predicted, "eval")
+        results: dict[str, float] = {}
+        for task in data_of(job.plan):
+            predicted = _predict(job, task, "dev", job.plan.batches.evaluate)
+            job.evaluated[task.name] = predicted
+            results |= _score(task, "dev", predicted, task.prefix("eval"))
+        return results
 
     def write_details(self, job: Job) -> None:
-        task, predicted = data_of(job.plan), cast(Predicted, job.evaluated["dev"])
-        details = result_files.details(task, "dev", predicted.decoded, predicted.logits)
-        write_details_file(job.plan.output.folder, "eval_details", task.name, "dev", details)
+        folder = job.plan.output.folder
+        for task in data_of(job.plan):
+            predicted = cast(Predicted, job.evaluated[task.name])
+            details = result_files.details(task, "dev", predicted.decoded, predicted.logits)
+            name = f"{task.file_prefix}eval_details"
+            write_details_file(folder, name, task.name, "dev", details)
 
     def table_name(self, config: RunConfig) -> str:
         return data_name(config)
@@ -101,32 +104,36 @@ class TaggingRunner(TaskRunner):
         return TagSet(plan)
 
     def dev_batches(self, plan: Plan) -> InputBatches:
-        features, batches = features_of(data_of(plan).windows["dev"]), plan.batches
-        size = plan.limit_batch(batches.evaluate, len(features))
-        rows = eval_plan(features, size, batches.pad_to)
-        inputs = eval_batches(features, rows, batches.max_seq_length, batches.pad_to)
-        yield from zip(inputs, (rows >= 0).sum(-1).tolist(), strict=True)
+        batches = plan.batches
+        for task in data_of(plan):
+            features = task.inputs("dev")
+            size = plan.limit_batch(batches.evaluate, len(features))
+            rows = eval_plan(features, size, batches.pad_to)
+            inputs = eval_batches(features, rows, batches.max_seq_length, batches.pad_to)
+            yield from zip(inputs, (rows >= 0).sum(-1).tolist(), strict=True)
 
     def predict(self, job: Job) -> None:
-        """Writes tags and entities of the test file, and its scores if its tags are known."""
-        task = data_of(job.plan)
-        predicted = _predict(job, "test", job.plan.batches.predict)
+        """Writes tags and entities of test files, and their scores if their tags are known."""
+        results: dict[str, float] = {}
         folder = job.plan.output.folder
-        if job.plan.writes:
-            result_files.write_predictions(folder, task, predicted.logits)
-        if "test" in task.tagged:
-            results = _score(task, "test", predicted, "test")
+        for task in data_of(job.plan):
+            predicted = _predict(job, task, "test", job.plan.batches.predict)
+            if job.plan.writes:
+                result_files.write_predictions(folder, task, predicted.logits)
+            if "test" in task.tagged:
+                results |= _score(task, "test", predicted, task.prefix("test"))
+        if results:
             job.record["test"] = results
             if job.plan.writes:
-                write_metrics(folder, "test_metrics.txt", "Test results", results)
+                write_metrics(folder, result_files.METRICS, "Test results", results)
 
     def output_files(self, tasks: Sequence[TaskData]) -> list[str]:
-        return result_files.NAMES
+        return result_files.names_of(cast(Sequence[TagData], tasks))
 
 
-def data_of(plan: Plan) -> TagData:
-    """Returns the task of a plan as this runner reads it."""
-    return cast(TagData, plan.only_task)
+def data_of(plan: Plan) -> tuple[TagData, ...]:
+    """Returns the tasks of a plan as this runner reads them."""
+    return cast(tuple[TagData, ...], plan.tasks)
 
 
 def _score(task: TagData, split: str, predicted: Predicted, prefix: str) -> dict[str, float]:
@@ -134,13 +141,13 @@ def _score(task: TagData, split: str, predicted: Predicted, prefix: str) -> dict
     return {f"{prefix}_{name}": value for name, value in scores.items()}
 
 
-def _predict(job: Job, split: str, batch_size: int) -> Predicted:
+def _predict(job: Job, task: TagData, split: str, batch_size: int) -> Predicted:
     """Returns the tags of all sentences of a split, in file order."""
-    task, batches = data_of(job.plan), job.plan.batches
+    batches = job.plan.batches
     windows, sentences = task.windows[split], task.splits[split].words
     merged = MergedWindows(windows, [len(words) for words in sentences])
     if len(windows):
-        features = features_of(windows)
+        features = task.inputs(split)
         plan = eval_plan(features, job.plan.limit_batch(batch_size, len(features)), batches.pad_to)
         parts = inference.predict(
             job.model,
@@ -148,9 +155,10 @@ def _predict(job: Job, split: str, batch_size: int) -> Predicted:
                 features, plan, batches.max_seq_length, batches.pad_to, share
             ),
         )
-        progress = RowProgress(f"{split} windows", len(features))
+        title = f"{task.name} {split}" if task.position else split
+        progress = RowProgress(f"{title} windows", len(features))
         for rows, part in zip(plan, parts, strict=True):
-            merged.add(rows[rows >= 0], part[rows >= 0])
+            merged.add(rows[rows >= 0], task.own_logits(part[rows >= 0]))
             progress.add(len(rows))
     logits = merged.sentences()
     return Predicted(logits, decode(logits, task.labels, task.scheme, task.decoding))

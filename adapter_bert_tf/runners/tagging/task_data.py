@@ -7,6 +7,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from adapter_bert_tf.base.vocabulary import Vocabulary
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.data.batches import Features
@@ -17,6 +19,7 @@ from adapter_bert_tf.data.tagging.tag_format import TagFormat
 from adapter_bert_tf.data.tagging.tagged_files import TaggedSentences, label_ids
 from adapter_bert_tf.data.tagging.windows import Windows, make_windows
 from adapter_bert_tf.data.tokenization import TextEncoder
+from adapter_bert_tf.runners.multitask.data import TaskPosition
 from adapter_bert_tf.runners.tagging.files import dataset_of, is_dataset
 from adapter_bert_tf.task_types.tags import TAGS
 
@@ -39,6 +42,7 @@ class TagData:
       adapter_name: of the data, for the adapter.
       metric_name: of the metric to choose by.
       form: how the files are read; None for a dataset of TensorFlow Datasets.
+      position: among several tasks; None for a task that is trained alone.
     """
 
     splits: Mapping[str, TaggedSentences]
@@ -52,13 +56,27 @@ class TagData:
     adapter_name: str
     metric_name: str
     form: TagFormat | None
-    name: str = TASK
+    position: TaskPosition | None = None
     task_type = TAGS
+
+    @property
+    def name(self) -> str:
+        """Name of the task."""
+        return self.position.name if self.position else TASK
 
     @property
     def metric(self) -> str:
         """Key, in the results, of the metric to choose by."""
-        return f"eval_{self.metric_name}"
+        return f"{self.prefix('eval')}_{self.metric_name}"
+
+    def prefix(self, kind: str) -> str:
+        """Returns the prefix of results: `eval`, or among several tasks `eval_TASK`."""
+        return f"{kind}_{self.position.name}" if self.position else kind
+
+    @property
+    def file_prefix(self) -> str:
+        """Prefix of result files: `TASK_` among several tasks."""
+        return f"{self.position.name}_" if self.position else ""
 
     @property
     def labels_in_order(self) -> Sequence[str]:
@@ -118,6 +136,18 @@ class TagData:
         """Windows to train on, with the labels of their words."""
         ids = label_ids(self.splits["train"].tags, self.labels)
         return features_of(self.windows["train"], ids)
+
+    def inputs(self, split: str) -> Features:
+        """Returns the windows of a split; among several tasks each row has its task id."""
+        features = features_of(self.windows[split])
+        if self.position is None:
+            return features
+        numbers = np.full(len(features), self.position.number, np.int32)
+        return dataclasses.replace(features, task_ids=numbers)
+
+    def own_logits(self, logits: np.ndarray) -> np.ndarray:
+        """Returns the task's own outputs of the model, `[windows, seq, tags]`."""
+        return logits[..., self.position.columns] if self.position else logits
 
 
 def subset(part: TaggedSentences, most: int, seed: int) -> TaggedSentences:

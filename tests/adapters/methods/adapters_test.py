@@ -20,7 +20,7 @@ SMALL = {
     name: config.adjusted(size=4) if "size" in config.adjustable else config
     for name, config in PRESETS.items()
 }
-METHODS = ("houlsby", "lora", "ia3", "prefix", "compacter", "mam")
+METHODS = ("houlsby", "lora", "ia3", "prefix", "compacter", "mam", "unipelt")
 
 
 @pytest.fixture(scope="module")

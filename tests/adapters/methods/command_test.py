@@ -4,12 +4,19 @@ import json
 
 import pytest
 
+from adapter_bert_tf.adapters.languages.stack import StackConfig
+from adapter_bert_tf.adapters.methods.gated import GatedConfig
+from adapter_bert_tf.adapters.methods.ia3 import Ia3Config
+from adapter_bert_tf.adapters.methods.lora import LoraConfig
+from adapter_bert_tf.adapters.methods.per_task import PerTaskConfig
+from adapter_bert_tf.adapters.methods.prefix import PrefixConfig
+from adapter_bert_tf.adapters.methods.union import UnionConfig
 from adapter_bert_tf.adapters.presets import PRESETS
 from adapter_bert_tf.adapters.registry import ModuleConfig
 from tests.runners.multitask_test import run, write_cola
 from tests.runs import base_flags, command, train, try_to_train, write_mrpc
 
-OTHERS = ["lora", "ia3", "prefix", "compacter", "mam"]
+OTHERS = ["lora", "ia3", "prefix", "compacter", "mam", "unipelt"]
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +62,37 @@ def test_size_and_layers_and_a_start_from_it(mrpc, tiny_base_folder, tmp_path):
     for wrong in ("--adapter_size=4", "--adapter=houlsby", "--adapter_layers=0-1"):
         error = try_to_train(mrpc, tiny_base_folder, tmp_path / "no", wrong, start)
         assert wrong in error
+
+
+@pytest.mark.parametrize(
+    ("flags", "rate"), [([], 5e-3), (["--learning_rate=2e-3"], 2e-3), (["--adapter=ia3"], 1e-3)]
+)
+def test_a_method_has_a_learning_rate_of_its_own(
+    flags, rate, mrpc, tiny_base_folder, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(LoraConfig, "learning_rate", 5e-3)
+    flags = ["--adapter=lora", "--num_train_epochs=0.5", *flags]
+    out = train(mrpc, tiny_base_folder, tmp_path / "out", *flags)
+    assert json.loads((out / "run.json").read_text())["learning_rate"] == rate
+
+
+RATES = {
+    "none": (UnionConfig((PrefixConfig(2), Ia3Config())), None),
+    "of a member": (UnionConfig((PrefixConfig(2), GatedConfig(LoraConfig()))), 5e-3),
+    "of the upper one": (StackConfig(Ia3Config(), LoraConfig(), "a"), 5e-3),
+    "of each task": (PerTaskConfig(LoraConfig(), ("a", "b")), 5e-3),
+}
+
+
+@pytest.mark.parametrize("case", RATES)
+def test_the_learning_rate_of_several_methods(case, monkeypatch):
+    monkeypatch.setattr(LoraConfig, "learning_rate", 5e-3)
+    config, rate = RATES[case]
+    assert config.learning_rate == rate
+
+
+def test_no_preset_has_another_rate_so_far():
+    assert {config.learning_rate for config in PRESETS.values()} == {None}
 
 
 @pytest.fixture(scope="module")

@@ -1,11 +1,14 @@
 """Each method against PEFT or `adapters`: logits before and after a step of training."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from adapter_bert_tf.adapters.bottleneck_config import AdapterConfig
 from adapter_bert_tf.adapters.methods.compacter import CompacterConfig
+from adapter_bert_tf.adapters.methods.gated import GatedConfig
 from adapter_bert_tf.adapters.methods.ia3 import Ia3Config
 from adapter_bert_tf.adapters.methods.lora import LoraConfig
 from adapter_bert_tf.adapters.methods.prefix import PrefixConfig
@@ -41,6 +44,13 @@ CONFIGS = {
     "compacter": CompacterConfig(4, 2, 2),
     "compacter++": CompacterConfig(8, 4, sublayers=("feed_forward",), normalize_input=True),
     "mam": UnionConfig((PREFIX, PARALLEL)),
+    "unipelt": UnionConfig(
+        (
+            GatedConfig(PREFIX),
+            GatedConfig(LoraConfig(4, 4)),
+            GatedConfig(dataclasses.replace(PRESETS["pfeiffer"], bottleneck_size=4)),
+        )
+    ),
 }
 
 

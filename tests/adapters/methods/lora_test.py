@@ -15,6 +15,7 @@ from adapter_bert_tf.adapters.variable_specs import DENSE_PATHS
 from tests.adapters.encoder_test import SIZES as ENCODER_SIZES
 from tests.refusals import raises_code
 
+MASK = tf.ones([1, 1, 1])
 SIZES = {"hidden_size": 16, "num_layers": 2, "inner_dim": 32}
 
 
@@ -70,7 +71,7 @@ def test_a_projection_by_hand():
         f"{prefix}/lora_a": tf.constant([[1.0], [1.0]]),
         f"{prefix}/lora_b": tf.constant([[3.0, 4.0]]),
     }
-    config, projection = LoraConfig(1, 6), Projection(0, "query", x, output)
+    config, projection = LoraConfig(1, 6), Projection(0, "query", x, output, MASK)
     rows = {name: value[tf.newaxis] for name, value in values.items()}
     for module in (config.module(values), config.module(rows, stacked=ROWS)):
         np.testing.assert_array_equal(module.adapt_projection(projection), [[[64.0, 92.0]]])
@@ -84,7 +85,7 @@ def test_dropout_is_that_of_the_input():
     assert LoraConfig().dropout_rates(one_layer) == {}
     ones = {f"{name}/lora_{part}": tf.ones([1, 1]) for name in names for part in "ab"}
     module = config.module(ones, {names[0]: lambda x: 7 * x})
-    projection = Projection(0, "query", tf.ones([1, 1, 1]), tf.zeros([1, 1, 1]))
+    projection = Projection(0, "query", tf.ones([1, 1, 1]), tf.zeros([1, 1, 1]), MASK)
     assert module.adapt_projection(projection).numpy() == 7
 
 

@@ -38,6 +38,11 @@ def prefix(d, layers, length, inner=512):
     return length * d + (d + 1) * inner + 2 * layers * (inner + 1) * d
 
 
+def unipelt_rest(d):
+    """LoRA, an adapter and four gates in a layer."""
+    return 2 * 8 * (d + d) + bottleneck(d, 48) + 4 * (d + 1)
+
+
 # The formulas of docs/methods.md: functions of the hidden size d and of the number of layers, with
 # an inner size of 4 d.
 COUNTS = {
@@ -56,10 +61,12 @@ COUNTS = {
     "compacter": lambda d, layers: 4**3 + 2 * layers * 3 * (d + 24),
     "compacter++": lambda d, layers: 4**3 + layers * 3 * (d + 24),
     "mam": lambda d, layers: prefix(d, layers, 30) + layers * bottleneck(d, 512),
+    "unipelt": lambda d, layers: prefix(d, layers, 10) + layers * unipelt_rest(d),
 }
 STORED = {
     "prefix": lambda d, layers: 2 * layers * 20 * d,
     "mam": lambda d, layers: 2 * layers * 30 * d + layers * bottleneck(d, 512),
+    "unipelt": lambda d, layers: 2 * layers * 10 * d + layers * unipelt_rest(d),
 }
 
 

@@ -1,11 +1,14 @@
 """Batches of windows: labels where words begin, and weights whose mean is that over words."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from adapter_bert_tf.base.vocabulary import read_vocabulary
 from adapter_bert_tf.data.host_shard import HostShard
+from adapter_bert_tf.data.mixture import concatenate
 from adapter_bert_tf.data.tagging.batches import (
     eval_batches,
     eval_plan,
@@ -15,6 +18,7 @@ from adapter_bert_tf.data.tagging.batches import (
 )
 from adapter_bert_tf.data.tagging.windows import make_windows
 from adapter_bert_tf.data.tokenization import TextEncoder
+from adapter_bert_tf.task_types.tags import TAGS
 
 LENGTH = 16
 SENTENCES = [
@@ -45,6 +49,19 @@ def test_features(windows, features):
     assert features.labels[0].numpy().tolist() == [[1, 0], [2, 1], [3, 2], [5, 3]]
     assert features.labels[4].numpy().tolist() == [[1, 3], [4, 0]]
     assert not features.types.flat_values.numpy().any()
+
+
+def test_words_of_several_taggers_count_alike(windows, features):
+    """Tags are numbered over all tasks; each of five words in a batch of three rows counts 3/5."""
+    other = dataclasses.replace(features, labels=TAGS.mixed_labels(features.labels, 6))
+    mixed = concatenate([features, other])
+    ((inputs, labels),) = weighted_batches(mixed, np.array([[4, 6, 9]]), LENGTH, pad_to=None)
+    assert inputs["task_ids"].numpy().tolist() == [0, 1, 1]
+    expected = np.zeros([3, LENGTH, 2], np.float32)
+    expected[0, 1], expected[0, 4] = (3, 3 / 5), (0, 3 / 5)
+    expected[1, 1] = (4 + 6, 3 / 5)
+    expected[2, 1], expected[2, 4] = (3 + 6, 3 / 5), (0 + 6, 3 / 5)
+    np.testing.assert_array_equal(labels, expected)
 
 
 def test_labels_and_weights_of_a_batch(features):

@@ -224,8 +224,8 @@ LABELS = ["O", "B-A", "I-A", "B-B", "I-B"]
 
 
 def test_transitions():
-    start, between = transitions(LABELS, "IOB2")
-    assert start.tolist() == [True, True, False, True, False]
+    start, between, end = transitions(LABELS, "IOB2")
+    assert end.all() and start.tolist() == [True, True, False, True, False]
     # From O, B-A, I-A, B-B, I-B to the same.
     assert between.astype(int).tolist() == [
         [1, 1, 0, 1, 0],
@@ -234,14 +234,14 @@ def test_transitions():
         [1, 1, 0, 1, 1],
         [1, 1, 0, 1, 1],
     ]
-    start, between = transitions(["NOUN", "VERB"], "plain")
-    assert start.all() and between.all() and between.shape == (2, 2)
+    start, between, end = transitions(["NOUN", "VERB"], "plain")
+    assert start.all() and end.all() and between.all() and between.shape == (2, 2)
 
 
 @pytest.mark.parametrize("scheme", ["IOB2", "IOB1", "BIOES", "BILOU", "IO"])
 def test_what_transitions_allow_can_be_written(scheme):
     """All sequences of three labels: those allowed are the same after writing and reading."""
-    start, between = transitions(LABELS, scheme)
+    start, between, _ = transitions(LABELS, scheme)
     for ids in itertools.product(range(len(LABELS)), repeat=3):
         tags = tuple(LABELS[i] for i in ids)
         allowed = start[ids[0]] and np.all(between[ids[:-1], ids[1:]])

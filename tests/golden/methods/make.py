@@ -46,6 +46,11 @@ CONFIGS = {
     "mam": adapters.MAMConfig(
         adapters.PrefixTuningConfig(**PREFIX), adapters.ParBnConfig(reduction_factor=4)
     ),
+    "unipelt": adapters.UniPELTConfig(
+        adapters.PrefixTuningConfig(**PREFIX),
+        adapters.SeqBnConfig(reduction_factor=4),
+        adapters.LoRAConfig(r=4, alpha=6),
+    ),
 }
 # Parts of the libraries' names, and ours for the projections and sublayers of a block.
 PLACES = {
@@ -73,6 +78,8 @@ PARTS = {
     "adapter_up.b": "up_bias",
     "adapter_up.weight": "up_kernel",
     "adapter_up.bias": "up_bias",
+    "gate.weight": "gate_kernel",
+    "gate.bias": "gate_bias",
 }
 
 
@@ -97,6 +104,8 @@ def main():
 def step(name, model, trained):
     """The arrays of a method's file."""
     ids = torch.tensor([[2, 7, 9, 11, 3], [2, 11, 3, 0, 0], [2, 20, 8, 3, 0], [2, 5, 6, 3, 0]])
+    if name == "unipelt":  # Its gates read padding; ours do not.
+        ids = ids[:, :3]
     inputs = {"input_ids": ids, "attention_mask": (ids > 0).long()}
     arrays = {"ids": ids.numpy(), "labels": LABELS.numpy(), "rate": RATE}
     arrays |= {f"value/{n}": v for n, v in ours(name, trained).items()}
@@ -119,6 +128,11 @@ def ours(name, trained):
         if "classifier" in key:
             head = key.rpartition(".")[2].replace("weight", "kernel")
             values[f"head/{head}"] = value.T
+        elif "prefix_gates" in key:
+            layer = key.split(".layer.")[1][0]
+            values[f"adapters/layer_{layer}/prefix/{PARTS['gate.' + key.rpartition('.')[2]]}"] = (
+                value.T
+            )
         elif "prefix_tunings" in key:
             values |= prefix(key, value)
         elif "phm_rule" in key:

@@ -48,6 +48,11 @@ REFUSED = {
     "one column": ({"train.conll": "cat\ndog\n"}, {}, "damaged: train.conll, line 1"),
     "a word without a tag": ({"dev.conll": "a\tO\nb\n"}, {}, "damaged: dev.conll, line 2"),
     "an empty tag": ({"train.conll": "a\tO\nb\t\n"}, {}, "damaged: train.conll, line 2"),
+    "more types than can be decoded": (
+        {"train.conll": "".join(f"a\tB-T{number}\n" for number in range(500))},
+        {},
+        "unsupported: 1,001",
+    ),
     "an unknown dev tag": ({"dev.conll": "a\tO\nb\tB-X\n"}, {}, "mismatch: (line 2)"),
     "an unknown test tag": ({"test.conll": "a\tB-X\n"}, {}, "mismatch: test.conll"),
     "an empty test tag": (

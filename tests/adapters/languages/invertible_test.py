@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from adapter_bert_tf.adapters.methods.invertible import PLACE, InvertibleConfig
+from adapter_bert_tf.adapters.languages.invertible import PLACE, InvertibleConfig
 from adapter_bert_tf.adapters.ops import ROWS
 from adapter_bert_tf.adapters.presets import PRESETS
 from adapter_bert_tf.adapters.task_encoder import new_encoder

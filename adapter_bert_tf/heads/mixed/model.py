@@ -8,10 +8,10 @@ import tensorflow as tf
 import tf_keras
 
 from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
-from adapter_bert_tf.adapters.methods.multitask import TASK_IDS, check_task_names
+from adapter_bert_tf.adapters.methods.multitask import TASK_IDS as TASK_IDS
+from adapter_bert_tf.adapters.methods.multitask import check_task_names
 from adapter_bert_tf.adapters.ops import dense
 from adapter_bert_tf.adapters.task_encoder import TaskEncoder
-from adapter_bert_tf.heads.losses import Loss, mixed_loss
 from adapter_bert_tf.heads.specs import HeadOf as HeadOf
 from adapter_bert_tf.heads.specs import mixed_head_name
 from adapter_bert_tf.heads.task_model import EncoderModel, new_head
@@ -21,13 +21,16 @@ from adapter_bert_tf.heads.task_model import EncoderModel, new_head
 NOT_ITS_OWN = -1e9
 
 
-@tf_keras.utils.register_keras_serializable(package="adapter_bert_tf")
-class MixedClassifier(EncoderModel):
-    """Classes and scores of several tasks from the pooled [CLS], each task with its own head.
+class MixedModel(EncoderModel):
+    """An encoder, and a head for each of several tasks.
 
     Each row computes all heads, and keeps the outputs of its own: so there is one static shape and
-    one product, whichever tasks a batch holds. `heads` are `HeadOf` each task, or dicts of their
-    fields, in the order of the tasks' numbers.
+    one product, whichever tasks a batch holds. A subclass decides what the heads read.
+
+    Args:
+      encoder: `AdapterBertEncoder` or `TaskEncoder`.
+      heads: `HeadOf` each task, or dicts of their fields, in the order of the tasks' numbers.
+      dropout: rate on what the heads read, while training.
     """
 
     def __init__(
@@ -47,33 +50,32 @@ class MixedClassifier(EncoderModel):
         self.heads = [new_head(hidden, head.outputs, mixed_head_name(head.task)) for head in rows]
         self.built = True
 
-    def call(self, inputs: Mapping[str, tf.Tensor], training: bool | None = None) -> tf.Tensor:
-        """Outputs of all tasks, float32 `[batch, outputs]`; `NOT_ITS_OWN` for other tasks."""
-        pooled = self.encoder(inputs, output_range=1, training=training)["pooled_output"]
-        pooled = tf.cast(self.dropout(pooled, training=training), tf.float32)
+    def outputs_of(
+        self, states: tf.Tensor, task_ids: tf.Tensor, training: bool | None = None
+    ) -> tf.Tensor:
+        """Outputs of all tasks; `NOT_ITS_OWN` where a row is another task's.
+
+        Args:
+          states: `[batch, hidden]` or `[batch, seq, hidden]`.
+          task_ids: int32 `[batch]`, the number of each row's task.
+          training: whether dropout is applied.
+
+        Returns:
+          float32 `[batch, outputs]` or `[batch, seq, outputs]`.
+        """
+        states = tf.cast(self.dropout(states, training=training), tf.float32)
         kernel = tf.concat([head.kernel for head in self.heads], 1)
-        outputs = dense(pooled, kernel, tf.concat([head.bias for head in self.heads], 0))
+        outputs = dense(states, kernel, tf.concat([head.bias for head in self.heads], 0))
         owners = [task for task, head in self.head_of.items() for _ in range(head.outputs)]
         is_own = [[owner == task for owner in owners] for task in self.head_of]
-        own = tf.gather(tf.constant(is_own), inputs[TASK_IDS])
-        return tf.where(own, outputs, NOT_ITS_OWN)
+        own = tf.gather(tf.constant(is_own), task_ids)
+        return tf.where(own if states.shape.rank == 2 else own[:, tf.newaxis], outputs, NOT_ITS_OWN)
 
     def columns(self, task: str) -> slice:
         """Which outputs belong to a task."""
         names = list(self.head_of)
         before = sum(self.head_of[name].outputs for name in names[: names.index(task)])
         return slice(before, before + self.head_of[task].outputs)
-
-    def training_loss(self) -> Loss:
-        """The loss to train with; see `losses.mixed_loss`."""
-        heads = self.head_of.values()
-        return mixed_loss([head.is_score for head in heads for _ in range(head.outputs)])
-
-    def rescale_head(self, task: str, mean: float, deviation: float) -> None:
-        """As `Classifier.rescale_head`, of one task."""
-        layer = self.heads[list(self.head_of).index(task)]
-        layer.kernel.assign(layer.kernel * deviation)
-        layer.bias.assign(layer.bias * deviation + mean)
 
     def head_layers(self) -> dict[str, tf_keras.layers.Dense]:
         """The heads, each under `tasks/TASK/head`."""

@@ -10,10 +10,10 @@ import safetensors.numpy
 
 from adapter_bert_tf.base import Base
 from adapter_bert_tf.errors import Unsupported
-from adapter_bert_tf.interop import adapterhub_format as hub_format
-from adapter_bert_tf.interop.adapterhub_format import require
-from adapter_bert_tf.interop.adapterhub_heads import hub_head
-from adapter_bert_tf.interop.adapterhub_methods import write_adapter
+from adapter_bert_tf.interop.adapterhub_files import layout
+from adapter_bert_tf.interop.adapterhub_files.heads import hub_head
+from adapter_bert_tf.interop.adapterhub_files.layout import require
+from adapter_bert_tf.interop.adapterhub_files.methods import write_adapter
 from adapter_bert_tf.store import contents
 from adapter_bert_tf.store.adapter_dir import require_free
 from adapter_bert_tf.store.base_match import check_base
@@ -64,10 +64,10 @@ def export_adapter(saved: SavedAdapter, folder: str, base: Base) -> str:
     weights = base.weights | saved.weights
     head_options, head_names = hub_head(config, name)
     files = {
-        hub_format.CONFIG: _serialize_json(header | {"config": options}),
-        hub_format.WEIGHTS: _serialize_tensors(tensors),
-        hub_format.HEAD_CONFIG: _serialize_json(header | {"config": head_options}),
-        hub_format.HEAD_WEIGHTS: _serialize_tensors(
+        layout.CONFIG: _serialize_json(header | {"config": options}),
+        layout.WEIGHTS: _serialize_tensors(tensors),
+        layout.HEAD_CONFIG: _serialize_json(header | {"config": head_options}),
+        layout.HEAD_WEIGHTS: _serialize_tensors(
             {hub: weights[own].T for own, hub in head_names.items()}
         ),
     }

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from adapter_bert_tf.adapters.variable_specs import POOLER
-from adapter_bert_tf.interop import adapterhub_format as hub_format
-from adapter_bert_tf.interop.adapterhub_format import HEAD_CONFIG, require, require_sound
+from adapter_bert_tf.interop.adapterhub_files import layout
+from adapter_bert_tf.interop.adapterhub_files.layout import HEAD_CONFIG, require, require_sound
 from adapter_bert_tf.store import contents
 from adapter_bert_tf.task_types import TASK_TYPES, TaskType, type_of
 
@@ -54,7 +54,7 @@ class HubHead:
 
 def read_head(folder: str, name: str) -> HubHead:
     """Reads the head of the adapter `name`. Raises `InputError` for an unsupported one."""
-    file_config = hub_format.read_object(folder, HEAD_CONFIG)
+    file_config = layout.read_object(folder, HEAD_CONFIG)
     options: Any = file_config.get("config")
     layer = None
     if options is None:
@@ -67,8 +67,8 @@ def read_head(folder: str, name: str) -> HubHead:
     head_type = str(options.get("head_type"))
     require(head_type in TYPES, f"head_type must be one of {list(TYPES)}", head_type)
     names = _names(head_type, options, name, layer)
-    tensors = hub_format.read_weights(folder, hub_format.HEAD_WEIGHTS)
-    weights = {own: hub_format.pop_weight(tensors, hub_name) for own, hub_name in names.items()}
+    tensors = layout.read_weights(folder, layout.HEAD_WEIGHTS)
+    weights = {own: layout.pop_weight(tensors, hub_name) for own, hub_name in names.items()}
     require(not tensors, "some weights of the head are not supported", sorted(tensors)[:5])
     count = weights["head/bias"].size
     if head_type == "classification" and count == 1:

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 
 from adapter_bert_tf.adapters.methods.compacter import RULE, CompacterConfig
-from adapter_bert_tf.interop import adapterhub_bottleneck as bottleneck
-from adapter_bert_tf.interop import adapterhub_format as hub_format
-from adapter_bert_tf.interop.adapterhub_format import module_path, require, require_sound
+from adapter_bert_tf.interop.adapterhub_files import bottleneck, layout
+from adapter_bert_tf.interop.adapterhub_files.layout import module_path, require, require_sound
 
 Weights = dict[str, np.ndarray]
 # The library's options of kernels that are sums of Kronecker products; supported values.
@@ -46,7 +45,7 @@ def read_compacter(
     require(not invalid, f"these options of Compacter must be {REQUIRED_OPTIONS}", invalid)
     rest = {k: v for k, v in hub.items() if k not in REQUIRED_OPTIONS}
     options = bottleneck.common_options(rest, has_version=True, depth=depth)
-    prefix = hub_format.BERT if any(n.startswith(hub_format.BERT) for n in tensors) else ""
+    prefix = layout.bert_prefix(tensors)
     layers = range(depth) if options["layers"] is None else options["layers"]
     weights: Weights = {RULE: _pop(tensors, f"{prefix}shared_parameters.{name}.phm_rule", 3)}
     for layer in layers:
@@ -56,7 +55,6 @@ def read_compacter(
                 rank = 1 if own.endswith("bias") else 3
                 weight = _pop(tensors, f"{path}.{theirs}", rank)
                 weights[f"adapters/layer_{layer}/{sublayer}/{own}"] = weight
-    require(not tensors, "some weights are not supported", sorted(tensors)[:5])
     first = next((w for own, w in weights.items() if own.endswith("down_bias")), np.zeros(0))
     left = next((w for own, w in weights.items() if own.endswith("down_left")), np.zeros((0, 0, 1)))
     config = CompacterConfig(
@@ -77,7 +75,7 @@ def write_compacter(
     """The library's options and weights. Raises `InputError` for an unsupported activation."""
     options = bottleneck.hub_options(adapter.bottleneck(), sizes) | REQUIRED_OPTIONS
     options |= OTHER_OPTIONS | {"phm_dim": adapter.n, "phm_rank": adapter.rank}
-    tensors = {f"{hub_format.BERT}shared_parameters.{name}.phm_rule": weights[RULE]}
+    tensors = {f"{layout.BERT}shared_parameters.{name}.phm_rule": weights[RULE]}
     for layer in adapter.layer_indices(sizes.num_layers):
         for sublayer in adapter.sublayers:
             path = module_path(layer, sublayer, name)

@@ -11,7 +11,7 @@ from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.adapters.methods.per_task import PerTaskConfig
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.heads.losses import mixed_loss
-from adapter_bert_tf.heads.mixed_classifier import NOT_ITS_OWN, HeadOf, MixedClassifier
+from adapter_bert_tf.heads.mixed.classifier import NOT_ITS_OWN, HeadOf, MixedClassifier
 from adapter_bert_tf.task_types import TASK_TYPES
 from adapter_bert_tf.training.loop import TrainingSettings, compile_model, train
 from adapter_bert_tf.training.tuning import Tuning, select_trained

@@ -4,6 +4,9 @@
 `head_config.json` and `model_head.safetensors`.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from adapter_bert_tf.adapters.bottleneck_config import AdapterConfig
@@ -22,7 +25,8 @@ WEIGHT_NAMES = {
 LIBRARY = Library(
     "AdapterHub",
     "Save the adapter again, with its head: "
-    "model.save_adapter(folder, name, use_safetensors=True).",
+    "model.save_adapter(folder, name, use_safetensors=True). Prefixes and unions with them need "
+    "the conversion in docs/from_adapterhub.md.",
 )
 require, require_sound = LIBRARY.require, LIBRARY.require_sound
 read_object, read_weights = LIBRARY.read_object, LIBRARY.read_weights
@@ -46,6 +50,23 @@ def variable_names(
 def module_path(layer: int, sublayer: str, name: str, prefix: str = BERT) -> str:
     """The library's path of an adapter after a sublayer."""
     return f"{prefix}encoder.layer.{layer}.{MODULE_PATHS[sublayer]}.adapters.{name}"
+
+
+def bert_prefix(tensors: Mapping[str, np.ndarray]) -> str:
+    """How the names of weights begin: `BERT`, or nothing."""
+    return BERT if any(name.startswith(BERT) for name in tensors) else ""
+
+
+def layers_of(hub: Mapping[str, Any], depth: int) -> tuple[int, ...]:
+    """The layers that the library's options do not leave out. Raises `InputError`."""
+    skipped: Any = [] if hub.get("leave_out") is None else hub["leave_out"]
+    require_sound(isinstance(skipped, list), "leave_out must be a list of layers", skipped)
+    return tuple(i for i in range(depth) if i not in skipped)
+
+
+def left_out(layers: tuple[int, ...], depth: int) -> list[int]:
+    """The library's option of layers that are left out."""
+    return [i for i in range(depth) if i not in layers]
 
 
 def pop_weight(tensors: dict[str, np.ndarray], name: str) -> np.ndarray:

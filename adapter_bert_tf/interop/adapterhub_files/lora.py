@@ -3,6 +3,7 @@
 The library has one architecture for both: products that are added, or vectors that multiply.
 """
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,8 +11,9 @@ import numpy as np
 
 from adapter_bert_tf.adapters.methods.ia3 import Ia3Config
 from adapter_bert_tf.adapters.methods.lora import LoraConfig
-from adapter_bert_tf.interop import adapterhub_format as hub_format
-from adapter_bert_tf.interop.adapterhub_format import require, require_sound
+from adapter_bert_tf.errors import Unsupported
+from adapter_bert_tf.interop.adapterhub_files import layout
+from adapter_bert_tf.interop.adapterhub_files.layout import require, require_sound
 
 Weights = dict[str, np.ndarray]
 # The library's paths of the projections of a layer, and the option that adds each.
@@ -23,7 +25,7 @@ MODULES = {
     "output": ("output.dense", "output_lora"),
 }
 # Supported values of the library's options.
-REQUIRED_OPTIONS = {"use_gating": False, "use_dora": False, "vera_d": None, "vera_b": None}
+REQUIRED_OPTIONS = {"use_dora": False, "vera_d": None, "vera_b": None}
 
 
 def read_lora(
@@ -32,43 +34,38 @@ def read_lora(
     """Reads the configuration and the weights, by common name. Raises `InputError`."""
     invalid = {k: hub[k] for k, value in REQUIRED_OPTIONS.items() if hub.get(k, value) != value}
     require(not invalid, "these options of LoRA are not supported", invalid)
-    layers = _layers(hub, depth)
+    layers = layout.layers_of(hub, depth)
     projections = _projections(hub)
+    require(projections, f"LoRA must change some of {list(MODULES)}", hub.get("attn_matrices"))
     mode = hub.get("composition_mode", "add")
     require(mode in ("add", "scale"), "composition_mode must be add or scale", mode)
-    is_scale, alpha = mode == "scale", hub.get("alpha", 1)
+    is_scale, alpha, is_gated = mode == "scale", hub.get("alpha", 1), bool(hub.get("use_gating"))
+    require(not (is_scale and is_gated), "(IA)^3 with gates is not supported", hub)
     is_number = isinstance(alpha, int | float) and np.isfinite(alpha)
     require_sound(is_number, "alpha must be a number", alpha)
-    prefix = hub_format.BERT if any(n.startswith(hub_format.BERT) for n in tensors) else ""
+    prefix = layout.bert_prefix(tensors)
     kept = None if len(layers) == depth else layers
     weights: Weights = {}
     for layer in layers:
         for projection in projections:
-            path, own = _path(layer, projection, name, prefix), f"layer_{layer}/{projection}"
-            up = hub_format.pop_weight(tensors, f"{path}.lora_B")
+            path, own = module_path(layer, projection, name, prefix), _own(layer, projection)
+            up = layout.pop_weight(tensors, f"{path}.lora_B")
             if is_scale:
                 scale = up.reshape(-1) * np.float32(alpha)
-                weights[f"adapters/{own}/scale"] = scale
+                weights[f"{own}/scale"] = scale
             else:
-                weights[f"adapters/{own}/lora_a"] = hub_format.pop_weight(tensors, f"{path}.lora_A")
-                weights[f"adapters/{own}/lora_b"] = up
-    require(not tensors, "some weights are not supported", sorted(tensors)[:5])
+                weights[f"{own}/lora_a"] = layout.pop_weight(tensors, f"{path}.lora_A")
+                weights[f"{own}/lora_b"] = up
     if is_scale:
         return Ia3Config(projections, layers=kept), weights
     config = LoraConfig(
         rank=hub.get("r", 8),
-        alpha=hub.get("alpha", 8),
+        alpha=hub.get("r", 8) if is_gated else hub.get("alpha", 8),  # A gate replaces alpha / r.
         dropout=hub.get("dropout") or 0.0,
         projections=projections,
         layers=kept,
     )
     return config, weights
-
-
-def _layers(hub: Mapping[str, Any], depth: int) -> tuple[int, ...]:
-    skipped: Any = hub.get("leave_out") or []
-    require_sound(isinstance(skipped, list), "leave_out must be a list of layers", skipped)
-    return tuple(i for i in range(depth) if i not in skipped)
 
 
 def _projections(hub: Mapping[str, Any]) -> tuple[str, ...]:
@@ -78,8 +75,13 @@ def _projections(hub: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(name for name, (_, option) in MODULES.items() if option in chosen)
 
 
-def _path(layer: int, projection: str, name: str, prefix: str = hub_format.BERT) -> str:
+def module_path(layer: int, projection: str, name: str, prefix: str = layout.BERT) -> str:
+    """The library's path of the change of a projection."""
     return f"{prefix}encoder.layer.{layer}.{MODULES[projection][0]}.loras.{name}"
+
+
+def _own(layer: int, projection: str) -> str:
+    return f"adapters/layer_{layer}/{projection}"
 
 
 def write_lora(
@@ -95,15 +97,14 @@ def write_lora(
         "attn_matrices": [MODULES[p][1] for p in adapter.projections if len(MODULES[p][1]) == 1],
         "intermediate_lora": "intermediate" in adapter.projections,
         "output_lora": "output" in adapter.projections,
-        "leave_out": [i for i in range(depth) if i not in layers],
+        "leave_out": layout.left_out(layers, depth),
+        "use_gating": False,
         "dtype": None,
     }
     places = [(layer, projection) for layer in layers for projection in adapter.projections]
     if isinstance(adapter, Ia3Config):
         tensors = {
-            f"{_path(*place, name)}.lora_B": weights[f"adapters/layer_{place[0]}/{place[1]}/scale"][
-                :, np.newaxis
-            ]
+            f"{module_path(*place, name)}.lora_B": weights[f"{_own(*place)}/scale"][:, np.newaxis]
             for place in places
         }
         return options | {
@@ -116,7 +117,9 @@ def write_lora(
     factors = {adapter.factor_of(*place) for place in places}
     require(len(factors) == 1 and not adapter.ranks, "all places must have one rank and alpha", {})
     tensors = {
-        f"{_path(*place, name)}.{hub}": weights[f"adapters/layer_{place[0]}/{place[1]}/{own}"].T
+        f"{module_path(*place, name)}.{hub}": weights[
+            f"adapters/layer_{place[0]}/{place[1]}/{own}"
+        ].T
         for place in places
         for own, hub in (("lora_a", "lora_A"), ("lora_b", "lora_B"))
     }
@@ -127,3 +130,21 @@ def write_lora(
         "alpha": factors.pop() * adapter.rank,
         "dropout": float(adapter.dropout),
     }, tensors
+
+
+def without_factor(
+    adapter: LoraConfig | Ia3Config, weights: Mapping[str, np.ndarray]
+) -> tuple[LoraConfig, Mapping[str, np.ndarray]]:
+    """The same function with `alpha / rank` of 1, which a gate of the library takes the place of.
+
+    Raises `InputError` for (IA)^3, whose gates there multiply vectors instead of changes.
+    """
+    if isinstance(adapter, Ia3Config):
+        raise Unsupported("AdapterHub: (IA)^3 with gates cannot be exported.")
+    scaled = dict(weights)
+    for name in (name for name in weights if name.endswith("/lora_b")):
+        _, layer, projection, _ = name.split("/")
+        factor = adapter.factor_of(int(layer.removeprefix("layer_")), projection)
+        scaled[name] = weights[name] * np.float32(factor)
+    plain = dataclasses.replace(adapter, alpha=adapter.rank, alphas=(), rank_stabilized=False)
+    return plain, scaled

@@ -9,8 +9,8 @@ import numpy as np
 
 from adapter_bert_tf.adapters.bottleneck_config import AdapterConfig
 from adapter_bert_tf.base.config import HUGGING_FACE_ACTIVATIONS, BertConfig
-from adapter_bert_tf.interop import adapterhub_format as hub_format
-from adapter_bert_tf.interop.adapterhub_format import module_path, require, require_sound
+from adapter_bert_tf.interop.adapterhub_files import layout
+from adapter_bert_tf.interop.adapterhub_files.layout import module_path, require, require_sound
 
 # Names of transformers, which the library lower-cases; the first of each function is written.
 ACTIVATIONS = HUGGING_FACE_ACTIVATIONS | {
@@ -27,14 +27,18 @@ REQUIRED_OPTIONS = {
     "ln_before": False,
     "ln_after": False,
     "phm_layer": False,
-    "use_gating": False,
-    "inv_adapter": None,
     "adapter_residual_before_ln": False,
     "original_ln_after": True,
     "residual_before_ln": True,
     "stochastic_depth": 0.0,
 }
-BOOLEAN_OPTIONS = ("mh_adapter", "output_adapter", "is_parallel", "original_ln_before")
+BOOLEAN_OPTIONS = (
+    "mh_adapter",
+    "output_adapter",
+    "is_parallel",
+    "original_ln_before",
+    "use_gating",
+)
 SUBLAYERS = {"attention": "mh_adapter", "feed_forward": "output_adapter"}
 LEARNED_SCALES = ("learned", "channel")  # One number, or one for each position of the output.
 
@@ -56,7 +60,7 @@ def read_bottleneck(
         scale,
     )
     layers = range(depth) if options["layers"] is None else options["layers"]
-    prefix = hub_format.BERT if any(n.startswith(hub_format.BERT) for n in tensors) else ""
+    prefix = layout.bert_prefix(tensors)
     sizes = _sizes(tensors, layers, options["sublayers"], name, prefix)
     usual = collections.Counter(sizes.values()).most_common(1)[0][0] if sizes else 0
     is_parallel = hub.get("is_parallel", False)
@@ -70,11 +74,10 @@ def read_bottleneck(
             "layer_sizes": sizes,
         }
     )
-    names = hub_format.variable_names(adapter, depth, name, prefix)
-    weights = {own: hub_format.pop_weight(tensors, hub_name) for own, hub_name in names.items()}
+    names = layout.variable_names(adapter, depth, name, prefix)
+    weights = {own: layout.pop_weight(tensors, hub_name) for own, hub_name in names.items()}
     if is_learned:
         _fold_scales(weights, tensors, adapter, depth, name, prefix)
-    require(not tensors, "some weights are not supported", sorted(tensors)[:5])
     return adapter, weights
 
 
@@ -92,14 +95,12 @@ def common_options(hub: Mapping[str, Any], has_version: bool, depth: int) -> dic
         f"non_linearity must be one of {list(ACTIVATIONS)}",
         hub.get("non_linearity"),
     )
-    skipped = [] if hub.get("leave_out") is None else hub["leave_out"]
-    require_sound(isinstance(skipped, list), "leave_out must be a list of layers", skipped)
-    layers = tuple(i for i in range(depth) if i not in skipped)
+    layers = layout.layers_of(hub, depth)
     return {
         "activation": ACTIVATIONS[activation],
         "dropout": hub.get("dropout", 0.0),
         "sublayers": tuple(sublayer for sublayer, option in SUBLAYERS.items() if hub.get(option)),
-        "layers": layers if skipped else None,
+        "layers": layers if hub.get("leave_out") else None,
         "normalize_input": hub.get("original_ln_before", False),
     }
 
@@ -128,7 +129,7 @@ def _sizes(
     prefix: str,
 ) -> dict[int, int]:
     """The bottleneck size of each layer, from the shapes of its biases."""
-    down_bias = hub_format.WEIGHT_NAMES["down_bias"]
+    down_bias = layout.WEIGHT_NAMES["down_bias"]
     found: dict[int, set[int]] = {}
     for layer in layers:
         for sublayer in sublayers:
@@ -152,7 +153,7 @@ def _fold_scales(
     for layer in adapter.layer_indices(depth):
         for sublayer in adapter.sublayers:
             path = f"{module_path(layer, sublayer, name, prefix)}.scaling"
-            scales, own = hub_format.pop_weight(tensors, path), f"adapters/layer_{layer}/{sublayer}"
+            scales, own = layout.pop_weight(tensors, path), f"adapters/layer_{layer}/{sublayer}"
             bias = weights[f"{own}/up_bias"]
             shapes = ((1,), bias.shape)
             require_sound(scales.shape in shapes, f"{path} must be of {shapes}", scales.shape)
@@ -166,7 +167,7 @@ def write_bottleneck(
     """The library's options and weights. Raises `InputError` for what its format cannot say."""
     plain = dataclasses.replace(adapter, depth=1, layer_norm=False, normalize_output=False)
     require(adapter == plain, "only plain bottleneck adapters can be exported", adapter.to_dict())
-    names = hub_format.variable_names(adapter, sizes.num_layers, name)
+    names = layout.variable_names(adapter, sizes.num_layers, name)
     return hub_options(adapter, sizes), {hub: weights[own].T for own, hub in names.items()}
 
 
@@ -190,7 +191,9 @@ def hub_options(adapter: AdapterConfig, sizes: BertConfig) -> dict[str, Any]:
         "is_parallel": adapter.placement == "parallel",
         "init_weights": "bert",
         "cross_adapter": False,
-        "leave_out": [i for i in range(sizes.num_layers) if i not in layers],
+        "leave_out": layout.left_out(layers, sizes.num_layers),
+        "use_gating": False,
+        "inv_adapter": None,
     }
 
 

@@ -7,10 +7,15 @@ from typing import Any
 from adapter_bert_tf import storage
 from adapter_bert_tf.base import Base
 from adapter_bert_tf.errors import Mismatch
-from adapter_bert_tf.interop import adapterhub_format as hub_format
-from adapter_bert_tf.interop.adapterhub_format import HEAD_CONFIG, WEIGHTS, require, require_sound
-from adapter_bert_tf.interop.adapterhub_heads import read_head
-from adapter_bert_tf.interop.adapterhub_methods import read_adapter
+from adapter_bert_tf.interop.adapterhub_files import layout
+from adapter_bert_tf.interop.adapterhub_files.heads import read_head
+from adapter_bert_tf.interop.adapterhub_files.layout import (
+    HEAD_CONFIG,
+    WEIGHTS,
+    require,
+    require_sound,
+)
+from adapter_bert_tf.interop.adapterhub_files.methods import read_adapter
 from adapter_bert_tf.output.provenance import installed_versions
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import checks, contents, schema
@@ -39,14 +44,14 @@ def import_adapter(
     for a missing or damaged file, or anything but a supported adapter on BERT with a head for
     classes, scores, label sets, questions or tags.
     """
-    file_config = hub_format.read_object(folder, hub_format.CONFIG)
+    file_config = layout.read_object(folder, layout.CONFIG)
     hidden_size, depth = base.config.hidden_size, base.config.num_layers
     model_type, width = file_config.get("model_type"), file_config.get("hidden_size")
     require(model_type == "bert", "model_type must be 'bert'", model_type)
     require(width == hidden_size, f"hidden_size must be {hidden_size}, the base's", width)
     name, options = str(file_config.get("name")), file_config.get("config")
     require_sound(isinstance(options, dict), "config must be an object", options)
-    tensors, has_version = hub_format.read_weights(folder, WEIGHTS), "version" in file_config
+    tensors, has_version = layout.read_weights(folder, WEIGHTS), "version" in file_config
     adapter, weights = read_adapter(options or {}, has_version, tensors, name, depth)
     head = read_head(folder, name)
     kind = TASK_TYPES[head.task_type]
@@ -65,7 +70,7 @@ def import_adapter(
         versions=installed_versions() | {"imported from": str(file_config.get("version"))},
     )
     config = contents.named(config, name)
-    files = (hub_format.CONFIG, WEIGHTS, HEAD_CONFIG, hub_format.HEAD_WEIGHTS)
+    files = (layout.CONFIG, WEIGHTS, HEAD_CONFIG, layout.HEAD_WEIGHTS)
     config = derive(config, "import", [file_source(os.path.join(folder, file)) for file in files])
     checks.check(config, f"Adapter {name!r}")
     return SavedAdapter(config, weights | head.weights)

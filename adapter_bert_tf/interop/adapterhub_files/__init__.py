@@ -1,0 +1,1 @@
+"""Adapters of AdapterHub's library `adapters`: its files, read and written."""

@@ -1,0 +1,1 @@
+"""Several tasks that are trained together, whatever their type."""

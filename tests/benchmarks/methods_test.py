@@ -1,0 +1,58 @@
+"""The plan of the runs of methods, the table and the picture of their rows."""
+
+import pytest
+
+from benchmarks import methods
+from benchmarks.result_cases import TASKS
+
+METHOD = "LoRA 8"
+GRID = methods.grid(METHOD)
+
+
+def rows_of(runs, best):
+    """Rows by run; the best learning rate has the highest metric."""
+    return {
+        run: run._asdict()
+        | {
+            "eval": {
+                f"eval_{TASKS[run.task].metric}": 0.5
+                + 0.1 * (run.learning_rate == best)
+                + 0.01 * run.seed
+            },
+            "steps": 3,
+            "trained": 1234,
+            "examples_per_cpu_second": 7.6,
+        }
+        for run in runs
+    }
+
+
+def test_a_rate_is_chosen_by_a_complete_grid():
+    best = GRID[1].learning_rate
+    assert methods.chosen(rows_of(GRID[1:], best), METHOD) is None
+    assert methods.chosen(rows_of(GRID, best), METHOD) == best
+    assert len(methods.plan({})) == sum(len(methods.RATES[name]) for name in methods.METHODS)
+    plan = methods.plan(rows_of(GRID, best))
+    assert len(set(plan) - set(methods.plan({}))) == 4 * 5 - 1
+
+
+@pytest.fixture
+def rows():
+    best = GRID[0].learning_rate
+    own = [methods.Run(task, METHOD, best, seed) for task in ("mrpc", "cola") for seed in range(3)]
+    return rows_of([*GRID, *own], best)
+
+
+def test_tables(rows):
+    line, *_ = methods.methods(rows)[2:]
+    cells = "61.0 (60.0-62.0) | 61.0 (60.0-62.0) |  |  |"
+    assert line == f"| {METHOD} | 3e-4 | 1,234 | 8 | {cells}"
+    assert f"| {METHOD} | 3e-4: 60.0, 1e-3: 50.0, 3e-3: 50.0 |" in methods.methods_grid(rows)
+    assert not methods.methods({})[2:]
+
+
+def test_the_picture_has_what_is_measured(rows):
+    assert methods.draw({}) is None
+    assert methods.draw(rows).startswith(b"\x89PNG")
+    assert methods.MARKS.keys() == methods.METHODS.keys()
+    assert len(set(methods.MARKS.values())) == len(methods.MARKS)

@@ -1,0 +1,99 @@
+"""`--stack`: trained, evaluated with another language, continued, predicted; refusals."""
+
+import json
+
+import pytest
+
+from adapter_bert_tf.cli import predict
+from adapter_bert_tf.store import load_adapter
+from tests.runs import base_flags, command, train, try_to_train, write_mrpc
+
+QUICK = ("--num_train_epochs=0.5", "--notrain_layer_norm", "--learning_rate=0.01")
+
+
+@pytest.fixture(scope="module")
+def mrpc(tmp_path_factory):
+    return write_mrpc(tmp_path_factory.mktemp("data") / "MRPC")
+
+
+@pytest.fixture(scope="module")
+def languages(mrpc, tiny_base_folder, tmp_path_factory):
+    """Runs whose adapters stand for those of two languages."""
+    folder = tmp_path_factory.mktemp("languages")
+    return [
+        train(mrpc, tiny_base_folder, folder / f"language{seed}", "--adapter=pfeiffer+inv", *QUICK,
+              f"--seed={seed}")
+        for seed in (0, 1)
+    ]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def task(mrpc, tiny_base_folder, languages, tmp_path_factory):
+    """A run on top of the first language; `--stack` may name the run of the language."""
+    folder = tmp_path_factory.mktemp("task") / "task"
+    flags = [f"--stack={languages[0]}", "--do_eval", "--do_predict", "--do_export"]
+    return train(mrpc, tiny_base_folder, folder, "--adapter=pfeiffer", *QUICK, *flags)
+
+
+def evaluate(mrpc, base, adapter, out, *flags):
+    error = command(
+        *("--task_name=mrpc", f"--data_dir={mrpc}", "--do_eval", "--do_predict"),
+        *(*base_flags(base), "--max_seq_length=16"),
+        *(f"--adapter_dir={adapter}", f"--output_dir={out}", *flags),
+    )
+    return error
+
+
+def test_the_run_records_the_language(task, languages):
+    digest = load_adapter(languages[0] / "adapter").config["sha256"]
+    record = json.loads((task / "run.json").read_text())
+    assert record["members"] == load_adapter(task / "adapter").config["members"] == [digest]
+    trained, whole = record["parameters"]["groups"]["below"]
+    assert trained == 0 < whole
+    assert (task / "saved_model").is_dir()
+
+
+def test_an_evaluation_with_the_same_and_with_another_language(
+    mrpc, tiny_base_folder, task, languages, tmp_path
+):
+    answers = []
+    for i, language in enumerate(languages):
+        out = tmp_path / str(i)
+        flag = f"--stack={language}/adapter"
+        assert evaluate(mrpc, tiny_base_folder, task / "adapter", out, flag) is None
+        answers.append((out / "MRPC.tsv").read_text())
+        assert "eval_accuracy" in (out / "eval_results.txt").read_text()
+    assert answers[0] == (task / "MRPC.tsv").read_text()
+
+
+def test_a_training_starts_from_a_stack(mrpc, tiny_base_folder, task, languages, tmp_path):
+    flags = [f"--init_from={task}/adapter", f"--stack={languages[1]}", *QUICK]
+    out = train(mrpc, tiny_base_folder, tmp_path / "out", "--adapter=pfeiffer", *flags)
+    digest = load_adapter(languages[1] / "adapter").config["sha256"]
+    assert load_adapter(out / "adapter").config["members"] == [digest]
+
+
+def test_predict_in_another_language(tiny_base_folder, task, languages, capsys):
+    answers = []
+    for language in languages:
+        flags = [f"--adapter_dir={task}/adapter", f"--stack={language}/adapter"]
+        texts = ["--text_a=the cat", "--text_b=a dog"]
+        assert predict.main([*flags, f"--base_model={tiny_base_folder}", *texts]) == 0
+        answers.append(json.loads(capsys.readouterr().out))
+    assert answers[0] != answers[1]
+
+
+def test_what_is_refused(mrpc, tiny_base_folder, task, languages, tmp_path):
+    error = evaluate(mrpc, tiny_base_folder, task / "adapter", tmp_path / "a")
+    assert "mrpc" in error and "stack=FOLDER" in error
+    stack = f"--stack={languages[0]}"
+    error = evaluate(mrpc, tiny_base_folder, languages[1] / "adapter", tmp_path / "a", stack)
+    assert "no other adapter" in error
+    for flags in (
+        ["--tuning=full", stack],
+        ["--adapter=pfeiffer+inv", stack],
+        [f"--stack={task}/adapter"],
+        [f"--stack={tmp_path}/nothing"],
+    ):
+        assert try_to_train(mrpc, tiny_base_folder, tmp_path / "a", *flags)
+    assert not (tmp_path / "a").exists()
