@@ -15,8 +15,8 @@ from adapter_bert_tf.base.readers import VALUE, Stored, convert, open_checkpoint
 NAMES = {
     "head/dense/kernel",
     "head/dense/bias",
-    "head/LayerNorm/gamma",
-    "head/LayerNorm/beta",
+    "head/layer_norm/gamma",
+    "head/layer_norm/beta",
     "head/bias",
 }
 DECODER = "cls.predictions.decoder.weight"
@@ -24,16 +24,16 @@ DECODER = "cls.predictions.decoder.weight"
 HUGGING_FACE_RULES = (
     (r"cls\.predictions\.transform\.dense\.weight", "head/dense/kernel"),
     (r"cls\.predictions\.transform\.dense\.bias", "head/dense/bias"),
-    (r"cls\.predictions\.transform\.LayerNorm\.(weight|gamma)", "head/LayerNorm/gamma"),
-    (r"cls\.predictions\.transform\.LayerNorm\.(bias|beta)", "head/LayerNorm/beta"),
+    (r"cls\.predictions\.transform\.LayerNorm\.(weight|gamma)", "head/layer_norm/gamma"),
+    (r"cls\.predictions\.transform\.LayerNorm\.(bias|beta)", "head/layer_norm/beta"),
     (r"cls\.predictions\.(decoder\.)?bias", "head/bias"),
 )
 CHECKPOINT_RULES = (
     (r"cls/predictions/transform/(dense/kernel|dense/bias)", r"head/\1"),
-    (r"cls/predictions/transform/(LayerNorm/gamma|LayerNorm/beta)", r"head/\1"),
+    (r"cls/predictions/transform/LayerNorm/(gamma|beta)", r"head/layer_norm/\1"),
     (r"cls/predictions/output_bias", "head/bias"),
     (rf"(?:.*/)?masked_lm/(dense/kernel|dense/bias){re.escape(VALUE)}", r"head/\1"),
-    (rf"(?:.*/)?masked_lm/layer_norm/(gamma|beta){re.escape(VALUE)}", r"head/LayerNorm/\1"),
+    (rf"(?:.*/)?masked_lm/layer_norm/(gamma|beta){re.escape(VALUE)}", r"head/layer_norm/\1"),
     (rf"(?:.*/)?masked_lm/output_bias\.Sbias{re.escape(VALUE)}", "head/bias"),
 )
 

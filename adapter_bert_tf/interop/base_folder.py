@@ -25,6 +25,7 @@ TOKENIZER_FILES = (*VOCABULARIES, CONFIG, SPECIAL, ADDED)
 # From common names to Hugging Face's.
 RULES = (
     (r"^head/bias$", "cls.predictions.bias"),
+    (r"^head/layer_norm/", "head/LayerNorm/"),
     (r"^head/", "cls.predictions.transform."),
     (r"layer_(\d+)", r"layer.\1"),
     (r"/gamma$", ".weight"),

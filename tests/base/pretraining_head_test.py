@@ -23,10 +23,13 @@ def head():
     return {name: rng.normal(size=sizes.get(name, HIDDEN)).astype("f4") for name in sorted(NAMES)}
 
 
+def _end_of(name):
+    """The end of a name at Google and Hugging Face."""
+    return name.removeprefix("head/").replace("layer_norm", "LayerNorm")
+
+
 def google(folder, head):
-    names = {
-        name.replace("head/", "cls/predictions/transform/"): value for name, value in head.items()
-    }
+    names = {f"cls/predictions/transform/{_end_of(name)}": value for name, value in head.items()}
     if "head/bias" in head:
         names["cls/predictions/output_bias"] = names.pop("cls/predictions/transform/bias")
     support.write_google(folder, extra=names)
@@ -37,7 +40,7 @@ def hugging_face(folder, head, prefix="bert.", **more):
     path = f"{folder}/model.safetensors"
     tensors = safetensors.numpy.load_file(path)
     for name, value in head.items():
-        new = name.replace("head/", "cls.predictions.transform.").replace("/", ".")
+        new = f"cls.predictions.transform.{_end_of(name)}".replace("/", ".")
         for own, theirs in ((".kernel", ".weight"), (".gamma", ".weight"), (".beta", ".bias")):
             new = new.replace(own, theirs)
         new = "cls.predictions.bias" if name == "head/bias" else new
@@ -60,8 +63,8 @@ def model_garden(folder, head):
     for variable, name in (
         (masked.dense.kernel, "head/dense/kernel"),
         (masked.dense.bias, "head/dense/bias"),
-        (masked.layer_norm.gamma, "head/LayerNorm/gamma"),
-        (masked.layer_norm.beta, "head/LayerNorm/beta"),
+        (masked.layer_norm.gamma, "head/layer_norm/gamma"),
+        (masked.layer_norm.beta, "head/layer_norm/beta"),
         (masked.bias, "head/bias"),
     ):
         variable.assign(head[name])

@@ -79,7 +79,5 @@ class MaskedWordModel(EncoderModel):
 
 
 def _leaf(prefix: str, specs: Mapping[str, VariableSpec]) -> Leaf:
-    # The optimizer knows by these names what does not decay.
-    name = prefix.replace("LayerNorm", "layer_norm")
-    with tf.name_scope(name):
-        return Leaf(specs, name=name)
+    with tf.name_scope(prefix):  # By its name it is known what does not decay.
+        return Leaf(specs, name=prefix)

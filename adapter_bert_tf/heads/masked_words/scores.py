@@ -13,7 +13,8 @@ from adapter_bert_tf.lazy import tf
 
 MASKED_WORDS_LEAVE_OUT = ("pooler",)  # Groups of variables that these scores do not depend on.
 WORD_EMBEDDINGS = "bert/embeddings/word_embeddings"
-DENSE, NORM, BIAS = "head/dense", "head/LayerNorm", "head/bias"
+# `LayerNorm` in a name stands for one of the encoder's.
+DENSE, NORM, BIAS = "head/dense", "head/layer_norm", "head/bias"
 
 
 def masked_word_specs(sizes: Sizes) -> dict[str, VariableSpec]:

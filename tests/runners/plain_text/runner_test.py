@@ -97,8 +97,8 @@ def test_nothing_of_the_base_is_in_the_adapter(trained):
         "head/bias",
         "head/dense/bias",
         "head/dense/kernel",
-        "head/LayerNorm/beta",
-        "head/LayerNorm/gamma",
+        "head/layer_norm/beta",
+        "head/layer_norm/gamma",
     }
 
 
@@ -176,6 +176,19 @@ def test_a_task_starts_from_it(folder, trained):
         np.testing.assert_allclose(after[name], before[name], atol=1e-6)
     assert after["head/kernel"].shape == (16, 2) and "bert/pooler/dense/kernel" in after
     assert "bert/embeddings/LayerNorm/gamma" in after
+
+
+def test_a_task_stands_on_it(folder, trained):
+    write_mrpc(folder / "stacked", rows=16)
+    flags = ("--task_name=mrpc", "--do_train", f"--data_dir={folder}/stacked", *TINY)
+    status, _, errors = run_command(
+        Command.CLASSIFIER,
+        *(*flags, *base_flags(folder / "base"), f"--stack={trained[0]}", "--adapter=pfeiffer"),
+        f"--output_dir={folder}/above",
+    )
+    assert status == 0, errors
+    config = json.loads((folder / "above" / "adapter" / "adapter_config.json").read_text())
+    assert config["members"]
 
 
 def test_python_loads_and_fills_masks(folder, trained):
