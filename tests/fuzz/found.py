@@ -4,6 +4,7 @@ from tests import support
 from tests.fuzz.adapters import changed, with_header
 from tests.fuzz.bases import with_index
 from tests.fuzz.cases import Case, Link
+from tests.fuzz.plain_text import without_counts
 from tests.fuzz.questions import counted
 from tests.fuzz.yamls import TASKS
 
@@ -174,6 +175,7 @@ FOUND = {
         "windows kept",
         Case({"fc458e6ff9a1e3f7/done.json": b'{"count": Infinity, "name": "a", "sha256": []}'}),
     ),
+    "packed text without its counts": ("packed text", without_counts()),
     "windows of another number than there are": ("windows kept", counted(9)),
     "windows of a name that no file can have": (
         "windows kept",

@@ -71,6 +71,13 @@ def caches(draw):
     return Case({note_path: None} if draw(st.integers(0, 5)) == 0 else kept)
 
 
+def without_counts():
+    """A whole folder whose note has nothing where it counts texts and pieces."""
+    note_path, whole = _whole_cache()
+    note = json.loads(whole[note_path]) | {"counts": None}
+    return Case(whole | {note_path: json.dumps(note).encode()})
+
+
 @functools.cache
 def _whole_cache():
     """Path of the note, and the contents of both files, by path."""

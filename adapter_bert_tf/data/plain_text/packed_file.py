@@ -156,11 +156,12 @@ def _read_done(path: str, dtype: str, length: int) -> PackedFile | None:
     with contextlib.suppress(ValueError, KeyError, TypeError, OSError):
         values = parse_json(storage.read_bytes(done))
         file_path = os.path.join(path, os.path.basename(values["name"]))
-        numbers = [values["count"], values["last_length"], *values["counts"].values()]
+        counts = Counts(**values["counts"])
+        numbers = [values["count"], values["last_length"], *dataclasses.astuple(counts)]
         if any(type(number) is not int or number < 0 for number in numbers):
             return None
         count, last, *_ = numbers
-        found = PackedFile(file_path, dtype, length, count, last, Counts(**values["counts"]))
+        found = PackedFile(file_path, dtype, length, count, last, counts)
         size = count * length * np.dtype(dtype).itemsize
         is_sound = 0 < last <= length and 0 < size == os.path.getsize(file_path)
         if is_sound and _digest(file_path) == values["sha256"]:
