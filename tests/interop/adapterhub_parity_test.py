@@ -208,6 +208,7 @@ HEADS = {
     ),
     "label sets": _with_head("add_classification_head", num_labels=3, multilabel=True),
     "questions": _with_head("add_qa_head"),
+    "masked words": _with_head("add_masked_lm_head"),
 }
 
 
@@ -226,7 +227,7 @@ def test_heads(case, base, tmp_path):
 
 def _assert_same(ours, theirs):
     if "logits" in theirs:
-        np.testing.assert_allclose(ours, theirs.logits.numpy(), atol=2e-6)
+        np.testing.assert_allclose(ours, theirs.logits.numpy(), rtol=1e-5, atol=4e-6)
         return
     for i, logits in enumerate((theirs.start_logits, theirs.end_logits)):
         is_real = IDS > 0
@@ -248,6 +249,8 @@ EXPORTS = {  # Task type, number of labels, adapter.
     "mix and match": ("classification", 2, PRESETS["mam"].adjusted(size=5)),
     "an invertible part": ("classification", 2, PRESETS["pfeiffer+inv"].adjusted(size=5)),
     "tags with an invertible part": ("tags", 3, PRESETS["houlsby+inv"].adjusted(layers=(0,))),
+    "masked words": ("masked_words", 0, PRESETS["houlsby"]),
+    "a language": ("masked_words", 0, PRESETS["pfeiffer+inv"].adjusted(size=5)),
     "gates": (
         "classification",
         2,

@@ -62,7 +62,7 @@ def export_adapter(saved: SavedAdapter, folder: str, base: Base) -> str:
         "version": "adapters.1.3.0",
     }
     weights = base.weights | saved.weights
-    head_options, head_names = hub_head(config, name)
+    head_options, head_names = hub_head(config, name, base)
     files = {
         layout.CONFIG: _serialize_json(header | {"config": options}),
         layout.WEIGHTS: _serialize_tensors(tensors),

@@ -1,16 +1,26 @@
 """Heads in the options and weights of AdapterHub's library, in both directions."""
 
 import dataclasses
+import os
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from adapter_bert_tf import storage
 from adapter_bert_tf.adapters.variable_specs import POOLER
+from adapter_bert_tf.base import Base
 from adapter_bert_tf.interop.adapterhub_files import layout
 from adapter_bert_tf.interop.adapterhub_files.layout import HEAD_CONFIG, require, require_sound
+from adapter_bert_tf.interop.adapterhub_files.word_heads import (
+    HEAD_TYPE,
+    new_word_head,
+    read_word_head,
+    write_word_head,
+)
 from adapter_bert_tf.store import contents
 from adapter_bert_tf.task_types import TASK_TYPES, TaskType, type_of
+from adapter_bert_tf.task_types.masked_words import MASKED_WORDS
 
 # The library's types of heads, and ours; a classification of one label is a regression.
 TYPES = {
@@ -52,8 +62,13 @@ class HubHead:
         return f"{POOLER}/kernel" in self.weights
 
 
-def read_head(folder: str, name: str) -> HubHead:
-    """Reads the head of the adapter `name`. Raises `InputError` for an unsupported one."""
+def read_head(folder: str, name: str, base: Base) -> HubHead:
+    """Reads the head of the adapter `name`; an adapter of a language may have none.
+
+    Raises `InputError` for an unsupported one.
+    """
+    if not storage.exists(os.path.join(folder, HEAD_CONFIG)):
+        return HubHead(MASKED_WORDS.name, [], new_word_head(base, name))
     file_config = layout.read_object(folder, HEAD_CONFIG)
     options: Any = file_config.get("config")
     layer = None
@@ -65,9 +80,14 @@ def read_head(folder: str, name: str) -> HubHead:
         options = options | {"label2id": file_config.get("label2id")}
     require_sound(isinstance(options, dict), "the head's config must be an object", options)
     head_type = str(options.get("head_type"))
-    require(head_type in TYPES, f"head_type must be one of {list(TYPES)}", head_type)
-    names = _names(head_type, options, name, layer)
+    known_types = [*TYPES, HEAD_TYPE]
+    require(head_type in known_types, f"head_type must be one of {known_types}", head_type)
     tensors = layout.read_weights(folder, layout.HEAD_WEIGHTS)
+    if head_type == HEAD_TYPE:
+        weights = read_word_head(options, tensors, name, base)
+        require(not tensors, "some weights of the head are not supported", sorted(tensors)[:5])
+        return HubHead(MASKED_WORDS.name, [], weights)
+    names = _names(head_type, options, name, layer)
     weights = {own: layout.pop_weight(tensors, hub_name) for own, hub_name in names.items()}
     require(not tensors, "some weights of the head are not supported", sorted(tensors)[:5])
     count = weights["head/bias"].size
@@ -121,9 +141,13 @@ def _labels(label_ids: Any, count: int) -> list[str]:
     return sorted(ids, key=ids.__getitem__)
 
 
-def hub_head(config: Mapping[str, Any], name: str) -> tuple[dict[str, Any], dict[str, str]]:
+def hub_head(
+    config: Mapping[str, Any], name: str, base: Base
+) -> tuple[dict[str, Any], dict[str, str]]:
     """The library's options of an adapter's head, and a dict from common name to its names."""
     kind, labels = type_of(config), config["labels"]
+    if kind is MASKED_WORDS:
+        return write_word_head(base, name)
     known = kind.name in HUB_TYPES
     require(known, f"only heads for {list(HUB_TYPES)} can be exported", kind.name)
     has_own_labels = bool(labels) and kind.labels is None

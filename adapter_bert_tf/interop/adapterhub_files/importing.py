@@ -6,7 +6,7 @@ from typing import Any
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.base import Base
-from adapter_bert_tf.errors import Mismatch
+from adapter_bert_tf.errors import InputError, Mismatch
 from adapter_bert_tf.interop.adapterhub_files import layout
 from adapter_bert_tf.interop.adapterhub_files.heads import read_head
 from adapter_bert_tf.interop.adapterhub_files.layout import (
@@ -27,9 +27,15 @@ from adapter_bert_tf.training.tuning import Tuning
 
 def is_adapterhub(folder: str) -> bool:
     """Whether a folder was written by the library `adapters`."""
-    return storage.exists(os.path.join(folder, HEAD_CONFIG)) or storage.exists(
-        os.path.join(folder, "pytorch_adapter.bin")
-    )
+    names = (HEAD_CONFIG, "pytorch_adapter.bin")
+    if any(storage.exists(os.path.join(folder, name)) for name in names):
+        return True
+    if not storage.exists(os.path.join(folder, layout.CONFIG)):
+        return False
+    try:
+        return "model_class" in layout.read_object(folder, layout.CONFIG)
+    except InputError:
+        return False
 
 
 def import_adapter(
@@ -53,7 +59,7 @@ def import_adapter(
     require_sound(isinstance(options, dict), "config must be an object", options)
     tensors, has_version = layout.read_weights(folder, WEIGHTS), "version" in file_config
     adapter, weights = read_adapter(options or {}, has_version, tensors, name, depth)
-    head = read_head(folder, name)
+    head = read_head(folder, name, base)
     kind = TASK_TYPES[head.task_type]
     needs_pooler = not head.has_pooler and "pooler" not in kind.unused
     require(base.has_pooler or not needs_pooler, "the head needs a base with a pooler", base.origin)
@@ -71,7 +77,8 @@ def import_adapter(
     )
     config = contents.named(config, name)
     files = (layout.CONFIG, WEIGHTS, HEAD_CONFIG, layout.HEAD_WEIGHTS)
-    config = derive(config, "import", [file_source(os.path.join(folder, file)) for file in files])
+    paths = [os.path.join(folder, file) for file in files]
+    config = derive(config, "import", [file_source(p) for p in paths if storage.exists(p)])
     checks.check(config, f"Adapter {name!r}")
     return SavedAdapter(config, weights | head.weights)
 
