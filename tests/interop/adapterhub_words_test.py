@@ -12,6 +12,7 @@ from adapter_bert_tf.base import load_base
 from adapter_bert_tf.interop.adapterhub_files.exporting import export_adapter
 from adapter_bert_tf.interop.adapterhub_files.importing import import_adapter, is_adapterhub
 from adapter_bert_tf.store import load_adapter, save_adapter
+from adapter_bert_tf.store.contents import adapter_of
 from adapter_bert_tf.training.tuning import Tuning
 from tests.interop.adapterhub_test import HUB
 from tests.interop.hub_files import edit_json, edit_weights
@@ -97,3 +98,49 @@ def test_other_heads_are_refused(options, base, language, tmp_path):
     edit_json(tmp_path / "hub", "head_config.json", config=values | options)
     with raises_code("unsupported"):
         import_adapter(str(tmp_path / "hub"), base)
+
+
+@pytest.fixture(scope="module")
+def task(base, language):
+    """A task's adapter on top of the language, and the same in AdapterHub's files."""
+    model, rng = abt.AdapterModel(base), np.random.default_rng(1)
+    trained = model.add_adapter(
+        "task",
+        ("a", "b"),
+        PRESETS["pfeiffer"].adjusted(size=3),
+        tuning=Tuning(train_layer_norm=False),
+        max_seq_length=20,
+        stack=language / "ours",
+    )
+    for variable in trained.trainable_variables:
+        variable.assign_add(rng.normal(size=variable.shape) * 0.1)
+    model.save_adapter("task", language / "task")
+    export_adapter(load_adapter(language / "task"), str(language / "hub_task"), base)
+    return model
+
+
+def test_the_upper_adapter_of_a_stack_is_exported_alone(base, language, task):
+    ours, again = load_adapter(language / "task"), import_adapter(str(language / "hub_task"), base)
+    stack, alone = (adapter_of(saved.config) for saved in (ours, again))
+    assert stack.above.specs(vars(base.config)) == alone.specs(vars(base.config))
+    for name, value in ours.weights.items():
+        np.testing.assert_array_equal(again.weights[name], value)
+
+
+@pytest.mark.parity
+def test_the_library_stacks_both(base, language, task):
+    import adapters
+    import torch
+
+    theirs = adapters.BertAdapterModel.from_pretrained(str(HUB / "base"))
+    for name in ("hub", "hub_task"):
+        theirs.load_adapter(str(language / name), use_safetensors=True)
+    theirs.active_adapters = adapters.Stack("en", "task")
+    theirs.active_head = "task"
+    theirs.eval()
+    ids = np.array([[2, 7, 9, 3], [2, 11, 3, 0]], np.int32)
+    inputs = {"input_word_ids": ids, "input_mask": (ids > 0).astype("i4")}
+    with torch.no_grad():
+        expected = theirs(torch.tensor(ids), torch.tensor(inputs["input_mask"])).logits
+    logits = task(inputs | {"input_type_ids": np.zeros_like(ids)}, "task")
+    np.testing.assert_allclose(logits, expected, atol=2e-6)

@@ -49,6 +49,8 @@ def export_adapter(saved: SavedAdapter, folder: str, base: Base) -> str:
         )
     check_base(config, base.fingerprint())
     adapter = contents.adapter_of(config)
+    # The library stacks adapters of files of their own.
+    adapter = adapter and adapter.trained_part
     options, tensors = write_adapter(adapter, saved.weights, base.config, name)
     _require_no_norms(saved)
     require_free(folder)
