@@ -1,6 +1,7 @@
 """`--stack`: trained, evaluated with another language, continued, predicted; refusals."""
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from adapter_bert_tf import Predictor
 from adapter_bert_tf.cli import predict, serve
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.store import load_adapter
+from tests import processes
 from tests.runs import base_flags, command, train, try_to_train, write_mrpc
 
 QUICK = ("--num_train_epochs=0.5", "--notrain_layer_norm", "--learning_rate=0.01")
@@ -128,6 +130,24 @@ def test_one_stack_for_several_adapters(tiny_base_folder, task, languages):
     assert answers[0] == own_name("the cat", "a dog")
     with pytest.raises(InputError, match="stack names"):
         Predictor(adapters, base=folders["base"], stack={"tsak": languages[1]})
+
+
+def test_the_card(task, languages):
+    digest = load_adapter(languages[0] / "adapter").config["sha256"]
+    card = (task / "adapter" / "README.md").read_text()
+    for text in (f"sha256 {digest}", 'stack="FOLDER_BELOW"', "--stack=FOLDER_BELOW"):
+        assert text in card
+    assert "FOLDER_BELOW" not in (languages[0] / "adapter" / "README.md").read_text()
+
+
+def test_a_comparison_with_an_adapter_without_stack(
+    mrpc, tiny_base_folder, task, languages, tmp_path
+):
+    flags = [f"--adapters={task},alone={languages[1]}", f"--stack={languages[0]}"]
+    flags += [f"--data_dir={mrpc}", f"--output_dir={tmp_path}/out", *base_flags(tiny_base_folder)]
+    words = [sys.executable, "-m", "adapter_bert_tf.analysis", "compare", *flags]
+    done = processes.run(words)
+    assert done.returncode == 0 and "alone against" in done.stdout, done.stderr
 
 
 def test_what_is_refused(mrpc, tiny_base_folder, task, languages, tmp_path):
