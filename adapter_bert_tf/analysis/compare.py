@@ -17,7 +17,9 @@ from adapter_bert_tf.run.plan import Plan
 from adapter_bert_tf.run.task_data import DevSet
 from adapter_bert_tf.run.task_runner import TaskRunner
 from adapter_bert_tf.sanitize import preview, printable
+from adapter_bert_tf.store.combining.stacking import stack_folders
 from adapter_bert_tf.store.directory import find_adapter, parse_named_folders
+from adapter_bert_tf.store.files import read_adapter_config
 from adapter_bert_tf.training import inference
 from adapter_bert_tf.training.progress import RowProgress
 
@@ -33,8 +35,10 @@ def run(config: RunConfig, options: Mapping[str, str | None]) -> None:
     common.check_analysis(config, NAME, FILES)
     folders = _parse_adapters(options["adapters"])
     runner = common.runner_for(config)
+    configs = {name: read_adapter_config(folder) for name, folder in folders.items()}
+    below = stack_folders(configs, config.training.stack)
     plans = {
-        name: common.plan_analysis(runner, config.changed(adapter_dir=folder))
+        name: common.plan_analysis(runner, config.changed(adapter_dir=folder, stack=below[name]))
         for name, folder in folders.items()
     }
     first = next(iter(plans.values()))

@@ -4,6 +4,8 @@
 
 A signature for each task takes its texts; the signature `tasks` takes a task's name with each row.
 Two adapters of one task need other names: first=out/0/adapter second=out/1/adapter
+Adapters that were trained on top of others: --stack=out/german, or for each of them its own:
+--stack=first=out/german --stack=second=out/french
 """
 
 import argparse
@@ -23,6 +25,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--base_model", type=expand_user, help="the adapters' base (default: what they name)"
     )
+    parser.add_argument(
+        "--stack",
+        action="append",
+        default=[],
+        type=expand_user,
+        metavar="[NAME=]DIR",
+        help="the adapter below those on top of one, or below NAME; may be repeated",
+    )
     parsed = parser.parse_args(arguments)
     return run_guarded(lambda: _join(parsed), vars(parsed))
 
@@ -41,10 +51,25 @@ def _join(parsed: argparse.Namespace) -> int:
 
     before = SavedModelDir(parsed.output).signatures()
     base = load_base(parsed.base_model or base_source(configs[0]))
-    names = join(parsed.folders, base, parsed.output)
+    names = join(parsed.folders, base, parsed.output, _stack(parsed.stack))
     print(f"{parsed.output}: {', '.join(names)}")
     if removed := sorted({*before} - {*SavedModelDir(parsed.output).signatures()}):
         print(
             f"Replaced an earlier SavedModel. Removed signatures: {printable(', '.join(removed))}"
         )
     return 0
+
+
+def _stack(values: Sequence[str]) -> str | dict[str, str] | None:
+    """The folder of `--stack`, or a dict from names to folders. Raises `InputError`."""
+    from adapter_bert_tf.errors import InputError
+    from adapter_bert_tf.sanitize import preview
+    from adapter_bert_tf.store.directory import parse_named_folder
+
+    folders = dict(map(parse_named_folder, values))
+    if len(folders) < len(values) or ("" in folders and len(folders) > 1):
+        raise InputError(
+            "Give --stack=FOLDER once, or --stack=NAME=FOLDER once for each name. "
+            f"Received: {preview(values)}"
+        )
+    return folders.get("", folders) or None

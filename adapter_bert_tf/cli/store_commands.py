@@ -39,7 +39,7 @@ from adapter_bert_tf.store.file_names import CONFIG, MEMBERS
 from adapter_bert_tf.store.files import read_config
 from adapter_bert_tf.store.multitask import is_several, require_one_task
 
-ROW = "{:<24}{:<20}{:>6}{:>12}{:>10}  {:<24}{}"
+ROW = "{:<24}{:<20}{:>6}{:>12}{:>10}  {:<31} {}"
 
 
 def list_adapters(parsed: argparse.Namespace) -> int:

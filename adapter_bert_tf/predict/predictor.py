@@ -16,6 +16,9 @@ from adapter_bert_tf.predict.files import answer_file
 from adapter_bert_tf.predict.inputs import CutRows, Row, encodable, listed, rows_of
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store.base_match import base_of
+from adapter_bert_tf.store.combining.stacking import stack_folders
+from adapter_bert_tf.store.contents import name_of
+from adapter_bert_tf.store.files import read_adapter_config
 from adapter_bert_tf.task_types import type_of
 from adapter_bert_tf.task_types.batched_inference import Inputs
 
@@ -67,9 +70,11 @@ class Predictor:
         base = base_of(named[0][1]) if base is None else base
         self.model = AdapterModel(base if isinstance(base, Base) else load_base(base))
         self.batch_size = batch_size
-        for name, folder in named:
-            below = stack.get(name or "") if isinstance(stack, Mapping) else stack
-            self.model.load_adapter(folder, name, stack=below)
+        configs = [read_adapter_config(storage.path_of(folder)) for _, folder in named]
+        names = [name or name_of(c) for (name, _), c in zip(named, configs, strict=True)]
+        below = stack_folders(dict(zip(names, configs, strict=True)), stack)
+        for name, (own, folder) in zip(names, named, strict=True):
+            self.model.load_adapter(folder, own, stack=below[name])
         self._configs = {name: self.model.config(name) for name in self.adapters}
         self._encoder = TextEncoder(self.model.base.vocabulary, 128)
         self._encoders = {

@@ -3,6 +3,7 @@
 import dataclasses
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import tensorflow as tf
 
@@ -18,19 +19,21 @@ from adapter_bert_tf.serving.mixed import ALL, Served, all_tasks
 from adapter_bert_tf.serving.saved_model_dir import SavedModelDir
 from adapter_bert_tf.store import contents
 from adapter_bert_tf.store.base_match import check_base
+from adapter_bert_tf.store.combining.stacking import below_of, stack_folders, with_below
 from adapter_bert_tf.store.directory import SavedAdapter, load_adapter, parse_named_folder
 from adapter_bert_tf.store.multitask import require_one_task
 from adapter_bert_tf.task_types import type_of
 
 
-def join(folders, base, output):
+def join(folders, base, output, stack=None):
     """Writes one SavedModel for many adapter directories; returns the names of its signatures.
 
     There is a signature for each task, named after it (`NAME=FOLDER` in `folders` gives another
     name), and, if there are tasks of classes, scores or tags, the signature `tasks`, which takes
     `task` and the texts; see `mixed.all_tasks`. The loaded object also has a function
     `answers[NAME]` for each signature that is answered with ragged tensors. An earlier SavedModel
-    of this program at `output` is replaced.
+    of this program at `output` is replaced. `stack` is the folder of the adapter below those that
+    were trained on top of one, or a dict from their names to such folders.
 
     Raises:
       InputError: when an adapter is damaged or of another base, two have the same task, or one
@@ -40,7 +43,7 @@ def join(folders, base, output):
     SavedModelDir(output).require_replaceable()
     SavedModelDir(output).require_not_a_result()
     groups: dict[tuple[str, ...], dict[str, SavedAdapter]] = {}
-    tasks, base = _load(folders, base)
+    tasks, base = _load(folders, base, stack)
     for name, saved in tasks.items():
         groups.setdefault(group_key(saved.config, name), {})[name] = saved
     encoder = base.build_encoder()
@@ -64,16 +67,15 @@ def join(folders, base, output):
     return list(signatures)
 
 
-def _load(folders: Sequence[str], base: Base) -> tuple[dict[str, SavedAdapter], Base]:
+def _load(folders: Sequence[str], base: Base, stack: Any) -> tuple[dict[str, SavedAdapter], Base]:
     """Dict from signature name to `SavedAdapter`, and their base."""
     tasks: dict[str, SavedAdapter] = {}
-    for folder in folders:
-        other_name, path = parse_named_folder(folder)
-        saved = load_adapter(path)
-        require_one_task(saved.config, path)
-        if other_name:
-            config = contents.named(saved.config, other_name)
-            saved = dataclasses.replace(saved, config=config)
+    loaded = [(folder, *_named(folder)) for folder in folders]
+    configs = {contents.name_of(saved.config): saved.config for *_, saved in loaded}
+    below = stack_folders(configs, stack)
+    for folder, path, saved in loaded:
+        (member,) = below_of(below[contents.name_of(saved.config)]) or (None,)
+        saved = with_below(saved, member, repr(path))
         base = base if tasks else base.for_adapter(saved.config["base"])
         check_base(saved.config, base.fingerprint())
         task_name = contents.name_of(saved.config)
@@ -91,6 +93,16 @@ def _load(folders: Sequence[str], base: Base) -> tuple[dict[str, SavedAdapter], 
             )
         tasks[name] = saved
     return tasks, base
+
+
+def _named(folder: str) -> tuple[str, SavedAdapter]:
+    """The path and the adapter of `[NAME=]FOLDER`, with that name."""
+    name, path = parse_named_folder(folder)
+    saved = load_adapter(path)
+    require_one_task(saved.config, path)
+    if name:
+        saved = dataclasses.replace(saved, config=contents.named(saved.config, name))
+    return path, saved
 
 
 def signature_name(task: str) -> str:

@@ -6,6 +6,8 @@ from typing import Any
 
 import yaml
 
+from adapter_bert_tf.adapters.languages.stack import StackConfig
+from adapter_bert_tf.adapters.registry import of_kind
 from adapter_bert_tf.sanitize import printable
 from adapter_bert_tf.store.checks import DERIVED
 from adapter_bert_tf.store.contents import adapter_of, name_of, trained_size, tuning_of
@@ -78,6 +80,7 @@ def card(config: Config) -> str:
         **_task_rows(config),
         "Method": config["method"],
         "Adapter": adapter.summary() if adapter else "none",
+        "On top of": _below(config),
         "Frozen layers": f"the lowest {tuning.frozen_layers}" if tuning.frozen_layers else None,
         "Trained parameters": f"{trained_size(config):,}",
         "Base": f"{base['num_layers']} layers, {base['hidden_size']} wide, "
@@ -89,13 +92,20 @@ def card(config: Config) -> str:
         "Written by": ", ".join(f"{k} {v}" for k, v in config.get("versions", {}).items()),
     }
     table = "\n".join(f"| {name} | {_cell(v)} |" for name, v in rows.items() if v is not None)
+    stack = " --stack=FOLDER_BELOW" if _below(config) else ""
     snippet = ".\n" if is_several(config) else f", or in Python, in this folder,\n\n{_code(config)}"
     return (
         f"# {printable(name_of(config))}{BEGINNING}{table}\n\n"
         f"{_made_by(config)}"
-        f"Use it with `python {printable(_command(config))} --do_eval --do_predict "
-        f"--adapter_dir=THIS_FOLDER ...`{snippet}"
+        f"Use it with `python {printable(_command(config))} "
+        f"--adapter_dir=THIS_FOLDER{stack} ...`{snippet}"
     )
+
+
+def _below(config: Config) -> str | None:
+    """The adapter that a stack was trained on; None for other adapters."""
+    stack = of_kind(adapter_of(config), StackConfig)
+    return f"{stack.name} (sha256 {config['members'][0]})" if stack else None
 
 
 def _made_by(config: Config) -> str:
@@ -139,10 +149,11 @@ def _code(config: Config) -> str:
     kind, base = type_of(config), config.get("base_model")
     examples = kind.example_texts[: kind.num_texts(config["inputs"])]
     texts = ", ".join(f'"{text}"' for text in examples)
-    base_argument = "" if base and base["kind"] != "folder" else ', base="FOLDER_OF_THE_BASE"'
+    more = "" if base and base["kind"] != "folder" else ', base="FOLDER_OF_THE_BASE"'
+    more += ', stack="FOLDER_BELOW"' if _below(config) else ""
     return (
         "```python\nimport adapter_bert_tf as abt\n\n"
-        f'predictor = abt.Predictor("."{base_argument})\nprint(predictor({texts}))\n```\n'
+        f'predictor = abt.Predictor("."{more})\nprint(predictor({texts}))\n```\n'
     )
 
 
@@ -152,8 +163,10 @@ def _command(config: Config) -> str:
         command = common_type(types_of(config)).command
         has_file = "{task}" in command and any(NAME in task for task in config[TASKS])
         names = "THE_FILE_OF_THE_TASKS.yaml" if has_file else ",".join(names_of(config))
-        return f"{command.split()[0]} --task_name={names} --tuning={config['method']}"
-    return type_of(config).command.format(task=shlex.quote(config["task"]))
+        command = f"{command.split()[0]} --task_name={names} --tuning={config['method']}"
+        return f"{command} --do_eval --do_predict"
+    kind = type_of(config)
+    return f"{kind.command.format(task=shlex.quote(config['task']))} {kind.evaluation_flags}"
 
 
 def _cell(text: str) -> str:

@@ -51,6 +51,7 @@ class MaskedWords(TaskType):
     inputs: ClassVar[Mapping[str, Any]] = {"max_seq_length": 128}
     logits = staticmethod(masked_word_logits)
     command = "run_adapt.py"
+    evaluation_flags = "--nodo_train --text_files=FILES"
     unused = MASKED_WORDS_LEAVE_OUT
     pipeline = "fill-mask"
     # Higher is better, so the mean log-likelihood of a piece stands for the loss.

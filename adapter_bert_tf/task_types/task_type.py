@@ -47,6 +47,7 @@ class TaskType(abc.ABC):
     # given weights of the head `[hidden, outputs]`, `[outputs]`.
     logits: ClassVar[Callable[..., tf.Tensor]]
     command: ClassVar[str]  # Trains and evaluates it, with `{task}`.
+    evaluation_flags: ClassVar[str] = "--do_eval --do_predict"  # Of `command`.
     unused: ClassVar[tuple[str, ...]] = ()  # Groups of variables that no output depends on.
     # Whether its tasks can be trained together, with those of types with the same `logits`.
     mixes: ClassVar[bool] = False

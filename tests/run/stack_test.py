@@ -1,11 +1,17 @@
 """`--stack`: trained, evaluated with another language, continued, predicted; refusals."""
 
 import json
+import sys
 
+import numpy as np
 import pytest
+import tensorflow as tf
 
-from adapter_bert_tf.cli import predict
+from adapter_bert_tf import Predictor
+from adapter_bert_tf.cli import predict, serve
+from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.store import load_adapter
+from tests import processes
 from tests.runs import base_flags, command, train, try_to_train, write_mrpc
 
 QUICK = ("--num_train_epochs=0.5", "--notrain_layer_norm", "--learning_rate=0.01")
@@ -81,6 +87,67 @@ def test_predict_in_another_language(tiny_base_folder, task, languages, capsys):
         assert predict.main([*flags, f"--base_model={tiny_base_folder}", *texts]) == 0
         answers.append(json.loads(capsys.readouterr().out))
     assert answers[0] != answers[1]
+
+
+def test_served_in_several_languages(tiny_base_folder, task, languages, tmp_path, capsys):
+    """One task above two languages, and one that was trained on no other adapter."""
+    named = {name: str(task / "adapter") for name in ("de", "fr")}
+    alone = str(languages[0] / "adapter")
+    stack = {name: str(folder) for name, folder in zip(named, languages, strict=True)}
+    flags = [*(f"{n}={f}" for n, f in named.items()), f"alone={alone}", f"--output={tmp_path}/m"]
+    flags.append(f"--base_model={tiny_base_folder}")
+    assert serve.main([*flags, *(f"--stack={n}={f}" for n, f in stack.items())]) == 0
+    predictor = Predictor(named | {"alone": alone}, stack=stack, base=str(tiny_base_folder))
+    names = [*named, "alone"]
+    expected = predictor(["the cat"] * 3, ["a dog"] * 3, adapter=names)
+    served = tf.saved_model.load(f"{tmp_path}/m")
+    texts = {"text_a": tf.constant(["the cat"] * 3), "text_b": tf.constant(["a dog"] * 3)}
+    answers = served.signatures["tasks"](task=tf.constant(names), **texts)["probabilities"].numpy()
+    wanted = [[*answer["probabilities"].values()] for answer in expected]
+    np.testing.assert_allclose(answers, wanted, atol=1e-5)
+    assert abs(answers[0] - answers[1]).max() > 1e-5
+    capsys.readouterr()
+    for stacks, message in (
+        ([], "--stack=FOLDER"),
+        ([f"--stack=de={languages[0]}"], "--stack=FOLDER"),
+        ([f"--stack=it={languages[0]}"], "--stack names ['it']"),
+        ([f"--stack={languages[0]}"] * 2, "--stack=FOLDER once"),
+        ([f"--stack={task}"], "is a stack"),
+        ([f"--stack={name}={languages[0]}" for name in names], "no other adapter"),
+    ):
+        assert serve.main([*flags, *stacks]) == 1
+        assert message in capsys.readouterr().err
+
+
+def test_one_stack_for_several_adapters(tiny_base_folder, task, languages):
+    """It is below those that were trained on top of another."""
+    adapters = {"task": task / "adapter", "alone": languages[0] / "adapter"}
+    folders = {"base": str(tiny_base_folder), "stack": languages[1]}
+    texts = ["the cat"] * 2, ["a dog"] * 2
+    answers = Predictor(adapters, **folders)(*texts, adapter=[*adapters])
+    assert answers[0] == Predictor(adapters["task"], **folders)("the cat", "a dog")
+    own_name = Predictor(adapters["task"], base=folders["base"], stack={"mrpc": languages[1]})
+    assert answers[0] == own_name("the cat", "a dog")
+    with pytest.raises(InputError, match="stack names"):
+        Predictor(adapters, base=folders["base"], stack={"tsak": languages[1]})
+
+
+def test_the_card(task, languages):
+    digest = load_adapter(languages[0] / "adapter").config["sha256"]
+    card = (task / "adapter" / "README.md").read_text()
+    for text in (f"sha256 {digest}", 'stack="FOLDER_BELOW"', "--stack=FOLDER_BELOW"):
+        assert text in card
+    assert "FOLDER_BELOW" not in (languages[0] / "adapter" / "README.md").read_text()
+
+
+def test_a_comparison_with_an_adapter_without_stack(
+    mrpc, tiny_base_folder, task, languages, tmp_path
+):
+    flags = [f"--adapters={task},alone={languages[1]}", f"--stack={languages[0]}"]
+    flags += [f"--data_dir={mrpc}", f"--output_dir={tmp_path}/out", *base_flags(tiny_base_folder)]
+    words = [sys.executable, "-m", "adapter_bert_tf.analysis", "compare", *flags]
+    done = processes.run(words)
+    assert done.returncode == 0 and "alone against" in done.stdout, done.stderr
 
 
 def test_what_is_refused(mrpc, tiny_base_folder, task, languages, tmp_path):

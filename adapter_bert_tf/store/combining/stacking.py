@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from adapter_bert_tf import storage
@@ -51,6 +52,33 @@ def below_of(stack: str | os.PathLike[str] | None, base: Any = None) -> tuple[Me
     return () if stack is None else (load_below(storage.path_of(stack), base),)
 
 
+def stack_folders(
+    configs: Mapping[str, Mapping[str, Any]],
+    stack: str | os.PathLike[str] | Mapping[str, str | os.PathLike[str]] | None,
+) -> dict[str, Any]:
+    """The folder below each of several adapters, None where there is none.
+
+    Args:
+      configs: dict from an adapter's name to its config.
+      stack: one folder, for all that were trained on top of another, or a dict from their names.
+
+    Raises:
+      InputError: if the dict has other names.
+    """
+    if isinstance(stack, Mapping):
+        if unknown := [name for name in stack if name not in configs]:
+            raise InputError(
+                f"stack names {preview(unknown)}, and the adapters are {preview(list(configs))}. "
+                "Give a dict from their names to folders.",
+                "stack",
+            )
+        return {name: stack.get(name) for name in configs}
+    adapters = {name: contents.adapter_of(config) for name, config in configs.items()}
+    stacked = {name for name, adapter in adapters.items() if of_kind(adapter, StackConfig)}
+    # Where nothing is a stack, `with_below` refuses the folder.
+    return {name: stack if name in (stacked or configs) else None for name in configs}
+
+
 def on_top(above: ModuleConfig, member: Member) -> StackConfig:
     """The configuration of an adapter on top of a member. Raises `InputError`."""
     below = contents.adapter_of(member.config)
@@ -74,8 +102,7 @@ def with_below(saved: SavedAdapter, member: Member | None, where: str) -> SavedA
     if stack is None:
         if member:
             raise Mismatch(
-                f"{where} was trained on no other adapter. Leave stack out, or train it with "
-                f"stack={preview(member.name)}.",
+                f"{where} was trained on no other adapter. Leave out stack={preview(member.name)}.",
                 "stack",
             )
         return saved

@@ -289,3 +289,10 @@ def test_the_evaluations_of_a_subset(run, folder):
     rows = [json.loads(line) for line in (out / "metrics.jsonl").open()]
     during = [row["dev/eval_loss"] for row in rows if "dev/eval_loss" in row]
     assert during and during[-1] != results(out)["eval_loss"]
+
+
+def test_the_card_names_flags_of_this_command(run, folder):
+    out, _ = run("card", "--adapter=pfeiffer", "--num_train_epochs=0.2")
+    card, where = (out / "adapter" / "README.md").read_text(), f"--adapter_dir={out}/adapter"
+    assert "run_adapt.py --nodo_train --text_files=FILES --adapter_dir=THIS_FOLDER" in card
+    run("evaluated", "--nodo_train", where)
