@@ -28,7 +28,14 @@ NAMED = {
     "training/device/precision.py": {"--xla_gpu_deterministic_ops"},
     "training/device/xla_tools.py": {"--xla_gpu_cuda_data_dir", "--version"},
     # The command line on a card.
-    "store/card.py": {"--task_name", "--tuning", "--do_eval", "--do_predict", "--adapter_dir"},
+    "store/card.py": {
+        "--task_name",
+        "--tuning",
+        "--do_eval",
+        "--do_predict",
+        "--adapter_dir",
+        "--stack",
+    },
     # The command that exports one adapter, said by that which exports several.
     "serving/joined.py": {"--adapter_dir", "--do_export"},
     # Of nvidia-smi.
