@@ -30,7 +30,8 @@ def is_adapterhub(folder: str) -> bool:
     names = (HEAD_CONFIG, "pytorch_adapter.bin")
     if any(storage.exists(os.path.join(folder, name)) for name in names):
         return True
-    if not storage.exists(os.path.join(folder, layout.CONFIG)):
+    # Without a head: its configuration and weights, which our own adapters also have.
+    if not all(storage.exists(os.path.join(folder, name)) for name in (layout.CONFIG, WEIGHTS)):
         return False
     try:
         return "model_class" in layout.read_object(folder, layout.CONFIG)
