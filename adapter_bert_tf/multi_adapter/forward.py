@@ -55,7 +55,7 @@ class ForwardPasses:
                 "Tasks of these types cannot be in one batch. Received: "
                 f"{ {name: task.config['head'] for name, task in tasks.items()} }"
             )
-        groups: dict[tuple[str, ...], RowGroup] = {}
+        groups: dict[tuple[Any, ...], RowGroup] = {}
         for row, name in enumerate(names):
             task = tasks[name]
             key = group_key(task.config, name) if task.shares_base else (name,)
@@ -75,7 +75,7 @@ class ForwardPasses:
 
     def drop_unused(self, tasks: Iterable[LiveTask]) -> None:
         """Removes the passes that no task uses."""
-        used_keys = {_key(task.config) for task in tasks}
+        used_keys = {contents.computation(task.config) for task in tasks}
         used_keys |= {("", "frozen", task.shared_depth) for task in tasks}
         functions = list(self._functions.items())
         self._functions = {key: f for key, f in functions if key[0] in used_keys}
@@ -122,9 +122,9 @@ class ForwardPasses:
         if self._uses_xla and not variant:
             longest = self.encoder.config["max_sequence_length"]
             xla = functools.partial(CompiledPass, longest=longest, cut=kind.without_padding)
-            return self._cached(_key(config), run, make=xla)
+            return self._cached(contents.computation(config), run, make=xla)
         traced = functools.partial(TracedPass, stacked=bool(variant))
-        return self._cached(_key(config), run, variant, traced)
+        return self._cached(contents.computation(config), run, variant, traced)
 
     def _cached(
         self,
@@ -139,7 +139,3 @@ class ForwardPasses:
             function = make(run)
             self._functions[key, variant] = function
         return function
-
-
-def _key(config: Mapping[str, Any]) -> Key:
-    return repr(config["adapter"]), config["head"], contents.tuning_of(config).frozen_layers

@@ -31,12 +31,11 @@ class RowGroup:
         self.task_indices.append(next(i for i, other in enumerate(self.tasks) if other is task))
 
 
-def group_key(config: Mapping[str, Any], name: str) -> tuple[str, ...]:
+def group_key(config: Mapping[str, Any], name: str) -> tuple[Any, ...]:
     """A key that is equal for tasks, with these configs and names, that one pass can compute."""
     adapter = contents.adapter_of(config)
     own_name = name if adapter is not None and not adapter.stackable else ""
-    frozen = contents.tuning_of(config).frozen_layers
-    return repr(config["adapter"]), config["head"], str(frozen), own_name
+    return *contents.computation(config), own_name
 
 
 def stack_weights(

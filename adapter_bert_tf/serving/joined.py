@@ -42,7 +42,7 @@ def join(folders, base, output, stack=None):
     output = storage.path_of(output)
     SavedModelDir(output).require_replaceable()
     SavedModelDir(output).require_not_a_result()
-    groups: dict[tuple[str, ...], dict[str, SavedAdapter]] = {}
+    groups: dict[tuple[Any, ...], dict[str, SavedAdapter]] = {}
     tasks, base = _load(folders, base, stack)
     for name, saved in tasks.items():
         groups.setdefault(group_key(saved.config, name), {})[name] = saved

@@ -75,6 +75,11 @@ def adapter_of(config: Mapping[str, Any]) -> ModuleConfig | None:
     return ModuleConfig.from_dict(config["adapter"]) if config["adapter"] else None
 
 
+def computation(config: Mapping[str, Any]) -> tuple[str, str, int]:
+    """What adapters with the same compiled pass have in common: module, head, frozen layers."""
+    return repr(adapter_of(config)), config["head"], tuning_of(config).frozen_layers
+
+
 def num_outputs(config: Mapping[str, Any]) -> int:
     """Width of the head."""
     return type_of(config).num_outputs(config["labels"])

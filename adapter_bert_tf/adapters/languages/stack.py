@@ -46,7 +46,7 @@ class StackConfig(ModuleConfig):
 
     below: ModuleConfig
     above: ModuleConfig
-    name: str
+    name: str = dataclasses.field(repr=False)  # Of no effect: see `contents.computation`.
 
     def __post_init__(self) -> None:
         for part in ("below", "above"):

@@ -8,12 +8,17 @@ from absl import logging
 
 from adapter_bert_tf.base import Base
 from adapter_bert_tf.base.config import HUGGING_FACE_ACTIVATIONS
-from adapter_bert_tf.heads.masked_words.scores import BIAS, DENSE, NORM, masked_word_specs
+from adapter_bert_tf.heads.masked_words.scores import (
+    BIAS,
+    DENSE,
+    NORM,
+    WORD_EMBEDDINGS,
+    masked_word_specs,
+)
 from adapter_bert_tf.interop.adapterhub_files import layout
 from adapter_bert_tf.interop.adapterhub_files.layout import require
 
 HEAD_TYPE = "masked_lm"
-EMBEDDINGS = "bert/embeddings/word_embeddings"
 OPTIONS = {"layers": 2, "layer_norm": True, "bias": True, "shift_labels": False}
 
 
@@ -32,7 +37,7 @@ def read_word_head(
     require(activation == own, f"the head's activation must be the base's, {own}", activation)
     decoder, names = _names(name)
     if decoder in tensors:
-        same = np.array_equal(layout.pop_weight(tensors, decoder).T, base.weights[EMBEDDINGS])
+        same = np.array_equal(layout.pop_weight(tensors, decoder).T, base.weights[WORD_EMBEDDINGS])
         require(same, "the decoder of masked words must be the base's word embeddings", decoder)
     return {own: layout.pop_weight(tensors, path) for own, path in names.items()}
 

@@ -12,6 +12,7 @@ from adapter_bert_tf.adapters.modules import AdapterModule
 from adapter_bert_tf.adapters.presets import PRESETS
 from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.base import load_base
+from adapter_bert_tf.multi_adapter.mixed import group_key
 from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.store import load_adapter
 from adapter_bert_tf.training.tuning import Tuning
@@ -91,6 +92,8 @@ def test_rows_of_one_batch_are_in_different_languages(base, folders):
     rows = [{n: value[i : i + 1] for n, value in madx.INPUTS.items()} for i in (0, 1)]
     alone = [model(row, name)[0] for row, name in zip(rows, ("other", "lang"), strict=True)]
     np.testing.assert_allclose(model(madx.INPUTS, ["other", "lang"]), alone, atol=1e-5)
+    # In one pass: another name of the lower adapter is no other computation.
+    assert len({group_key(model.config(name), name) for name in ("lang", "other")}) == 1
     predictor = abt.Predictor(
         dict.fromkeys(("lang", "other"), folders / "task"),
         base=base,
