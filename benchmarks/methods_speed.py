@@ -7,10 +7,11 @@
 Training is of MRPC on MiniLM, batches of 32, at most 128 word pieces, input pipeline included,
 without the first steps, in the precision that the row names; each measurement has its own process,
 and they take turns. Latency is of one pair from raw text through SavedModels in float32: all models
-of a turn are in one process and answer each pair of MRPC's dev set one after the other, so other
-load affects all of them.
+of a turn are in one process and answer each pair of MRPC's dev set one after the other, in random
+order, so other load affects all of them.
 """
 
+import random
 import statistics
 import tempfile
 
@@ -111,10 +112,13 @@ def _latencies(data_dir):
             if case in MERGED:
                 merged = merged_model(trained, model.config(case))
                 serve(f"{case}, merged", merged, model.config(case))
-    times = {case: [] for case in served}
+    times, order, rng = {case: [] for case in served}, list(served), random.Random(0)
     for first, second in _examples("dev", data_dir).texts():
         inputs = {"text_a": tf.constant([first]), "text_b": tf.constant([second])}
-        for case, signature in served.items():
+        # In another order each time: the first call for a pair takes longer.
+        rng.shuffle(order)
+        for case in order:
+            signature = served[case]
 
             def answer(signature=signature, inputs=inputs):
                 return signature(**inputs)["probabilities"].numpy()
