@@ -55,7 +55,8 @@ def test_each_row_has_its_own_weights(name, tiny_base_folder):
     )
     for key in ("sequence_output", "pooled_output"):
         for i, which in enumerate(rows):
-            np.testing.assert_allclose(given[key][i], encoders[which](inputs)[key][i], atol=5e-6)
+            # Sums in another order differ by up to 6e-6 on some processors.
+            np.testing.assert_allclose(given[key][i], encoders[which](inputs)[key][i], atol=2e-5)
 
 
 def test_what_a_task_encoder_has_of_its_own_leaves_the_shared_base_alone(tiny_base_folder):
