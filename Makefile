@@ -78,7 +78,7 @@ bench: $(PARITY)/installed
 	$(PARITY)/bin/python -m benchmarks.ratio --data_dir=$(DATA)
 
 # Measures speed, memory and latency of this package and of other libraries, one after the other, on a
-# quiet machine. DATA holds glue/MRPC, glue/CoLA and squad. Rows in benchmarks/results are not measured
+# quiet machine. DATA holds glue/MRPC, glue/CoLA, glue/QNLI and squad. Rows in benchmarks/results are not measured
 # again; with RESULTS=FOLDER all rows are measured into that folder, and the tables are printed.
 bench-all: export ADAPTER_BERT_RESULTS = $(abspath $(RESULTS))
 bench-all: $(PARITY)/installed
@@ -88,6 +88,8 @@ bench-all: $(PARITY)/installed
 	$(PARITY)/bin/python -m benchmarks.many_tasks
 	$(PARITY)/bin/python -m benchmarks.growth --data_dir=$(DATA)/glue/MRPC
 	$(PARITY)/bin/python -m benchmarks.techniques
+	$(PARITY)/bin/python -m benchmarks.adapt_speed --data_dir=$(DATA)
+	$(PARITY)/bin/python -m benchmarks.text_memory
 
 lint: $(VENV)/test-installed
 	$(BIN)/ruff check .

@@ -1,10 +1,7 @@
 """Packing: nothing is lost or repeated; the file of sequences, and what it survives."""
 
-import json
 import os
 import pathlib
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -141,32 +138,3 @@ def test_no_pieces_and_no_space_are_refused(tmp_path):
     (tmp_path / "c").write_text("a file")
     with raises_code("unavailable", "features_dir"):
         cached_sequences(str(tmp_path / "c"), {}, 9, 4, rows_of(3))
-
-
-PACK = """
-import json, resource, sys
-from adapter_bert_tf.base.vocabulary import read_vocabulary
-from adapter_bert_tf.data.plain_text.packed_file import cached_sequences
-from adapter_bert_tf.data.plain_text.packing import pack
-from adapter_bert_tf.data.tokenization import TextEncoder
-
-base, folder, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
-encoder = TextEncoder(read_vocabulary(f"{base}/vocab.txt"), 128)
-texts = (b"the cat sat on the mat in a big red house " * 24 for _ in range(count))
-made = cached_sequences(folder, {"n": count}, 50, 128, lambda counts: pack(texts, encoder, counts))
-print(json.dumps([made.count, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss]))
-"""
-
-
-@pytest.mark.long
-def test_memory_does_not_grow_with_the_text(tmp_path):
-    """60 MB of generated text need as much memory as 6 MB, within noise."""
-    support.write_google(tmp_path / "base")
-    peaks = []
-    for count in (6_000, 60_000):
-        words = [sys.executable, "-c", PACK, f"{tmp_path}/base", f"{tmp_path}/{count}", str(count)]
-        done = subprocess.run(words, capture_output=True, text=True, check=True)
-        sequences, peak = json.loads(done.stdout.splitlines()[-1])
-        assert sequences > 2 * count
-        peaks.append(peak)
-    assert peaks[1] < peaks[0] + 30_000  # Kilobytes.
