@@ -8,12 +8,15 @@ import tensorflow as tf
 import tf_keras
 
 from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig
+from adapter_bert_tf.adapters.languages.stack import StackConfig
 from adapter_bert_tf.adapters.methods.fusion_config import FusionConfig
 from adapter_bert_tf.adapters.methods.hyperformer import HyperFormerConfig
 from adapter_bert_tf.adapters.methods.per_task import PerTaskConfig
 from adapter_bert_tf.adapters.methods.projected_attention import PalsConfig
 from adapter_bert_tf.base import load_base
+from adapter_bert_tf.data.plain_text.masking import POSITIONS
 from adapter_bert_tf.heads.classifier import Classifier
+from adapter_bert_tf.heads.masked_words.model import MaskedWordModel
 from adapter_bert_tf.heads.mixed.classifier import HeadOf, MixedClassifier
 from adapter_bert_tf.heads.span_labeler import SpanLabeler
 from adapter_bert_tf.training.device.precision import precision_scope
@@ -21,7 +24,7 @@ from adapter_bert_tf.training.loop import TrainingSettings, compile_model
 from adapter_bert_tf.training.tuning import METHODS, Tuning, select_trained
 from tests import support
 
-BATCH, LENGTH = 4, 8
+BATCH, LENGTH, PLACES = 4, 8, 3
 GENERATED = AdapterConfig(4, normalize_output=True)
 PARTS = {
     "adapters": AdapterConfig(bottleneck_size=4),
@@ -32,6 +35,8 @@ PARTS = {
     "hyperformer++": HyperFormerConfig(GENERATED, ("a", "b"), shared=True),
     "pals": PalsConfig(("a", "b"), 12, 3),
 }
+LANGUAGE = PRESETS["pfeiffer+inv"]
+STACK = StackConfig(LANGUAGE, PRESETS["pfeiffer"], "language")
 SEVERAL = (HeadOf("a", 3), HeadOf("b", 1, is_score=True))
 HEADS = {
     "classes": (lambda encoder: Classifier(encoder, 3), tf.TensorSpec([BATCH], tf.int32)),
@@ -44,6 +49,7 @@ HEADS = {
         lambda encoder: MixedClassifier(encoder, SEVERAL),
         tf.TensorSpec([BATCH, 2], tf.float32),
     ),
+    "masked words": (MaskedWordModel, tf.TensorSpec([BATCH, PLACES, 2], tf.float32)),
 }
 INPUTS = {
     name: tf.TensorSpec([BATCH, LENGTH], tf.int32)
@@ -54,13 +60,19 @@ LABELS = {
     "score": np.array([0, 1, 2, -1], np.float32),
     "span": np.array([[0, 1], [3, 3], [2, 7], [0, 0]], np.int32),
     "several": np.array([[0, 0], [3, 1], [2, 0], [3, -1]], np.float32),
+    # Pieces and weights.
+    "masked words": np.array([[[7, 1], [9, 1], [0, 0]]] * BATCH, np.float32),
 }
 ON_THE_HOST = re.compile("PyFunc|EagerPy|Print|HostCompute|Send|Recv|OutfeedEnqueue|Iterator")
 
 
 def inputs_of(head):
     """The specs of a model's inputs."""
-    return INPUTS | ({"task_ids": tf.TensorSpec([BATCH], tf.int32)} if head == "several" else {})
+    more = {
+        "several": {"task_ids": tf.TensorSpec([BATCH], tf.int32)},
+        "masked words": {POSITIONS: tf.TensorSpec([BATCH, PLACES], tf.int32)},
+    }
+    return INPUTS | more.get(head, {})
 
 
 def head_of(tuning):
@@ -74,13 +86,15 @@ def batch_of(head):
     inputs = {name: rng.integers(0, 2, [BATCH, LENGTH]).astype(np.int32) for name in INPUTS}
     if head == "several":
         inputs["task_ids"] = np.array([0, 1, 0, 1], np.int32)
+    if head == "masked words":
+        inputs[POSITIONS] = np.array([[1, 4, 0]] * BATCH, np.int32)
     return tf.nest.map_structure(tf.constant, (inputs, LABELS[head]))
 
 
 def model_of(base, head, tuning=None, adapter=None, precision="float32"):
     of_heads = "per_task_adapters" if head == "several" and not adapter else "adapters"
     tuning = tuning or of_heads
-    adapter = adapter or PARTS.get(tuning)
+    adapter = adapter or (LANGUAGE if head == "masked words" else PARTS.get(tuning))
     with precision_scope(precision):
         model = HEADS[head][0](load_base(base).build_encoder(adapter))
     select_trained(model, Tuning(tuning, top_k=1))
@@ -125,7 +139,7 @@ def test_nothing_inside_that_a_tpu_does_not_know(head, precision, tiny_base_fold
             assert tensor.dtype == tf.resource or tensor.shape.is_fully_defined()
 
 
-@pytest.mark.parametrize("head", support.seldom(HEADS, ("span", "several")))
+@pytest.mark.parametrize("head", support.seldom(HEADS, ("span", "several", "masked words")))
 def test_the_lowered_steps_hold_no_64_bits_and_no_calls_to_the_host(head, tiny_base_folder):
     values = tf.nest.map_structure(
         lambda spec: tf.zeros(spec.shape, spec.dtype), (inputs_of(head), HEADS[head][1])
@@ -144,12 +158,17 @@ def test_the_lowered_steps_hold_no_64_bits_and_no_calls_to_the_host(head, tiny_b
 
 
 @pytest.mark.parametrize(
-    "tuning", support.seldom((*METHODS, *PRESETS), ("adapters", "hyperformer++"))
+    "case",
+    support.seldom(
+        (*METHODS, *PRESETS, "masked words", "stack"),
+        ("adapters", "hyperformer++", "masked words", "stack"),
+    ),
 )
-def test_the_compiled_steps_compute_as_the_others(tuning, tiny_base_folder):
-    """Each method, and each preset of adapters: three training steps, then an evaluation."""
-    adapter, tuning = PRESETS.get(tuning), "adapters" if tuning in PRESETS else tuning
-    head = head_of(tuning)
+def test_the_compiled_steps_compute_as_the_others(case, tiny_base_folder):
+    """Each method, each preset, masked words and a stack: three training steps, an evaluation."""
+    adapter = {**PRESETS, "stack": STACK}.get(case)
+    tuning = case if case in METHODS else "adapters"
+    head = case if case in HEADS else head_of(tuning)
     inputs, labels = batch_of(head)
     losses, logits = [], []
     for compiled in (False, True):
