@@ -32,6 +32,7 @@ LEDGER = ledger.Ledger(
 CHECKPOINTS = {"uncased_L-12_H-768_A-12": "base", "uncased_L-24_H-1024_A-16": "large"}
 COMPARED = ("v4", "v5e")
 METHOD_PRESETS = ("lora", "ia3", "prefix", "compacter", "mam", "unipelt")
+LANGUAGE, STACK = "pfeiffer+inv", "pfeiffer+inv/pfeiffer"
 PRECISIONS = ("float32", "bfloat16")
 NOT_THE_SHAPE = {"chip": "", "step": "", "precision": ""}
 FIRST_GUESS = 64
@@ -98,6 +99,15 @@ def preset_cases():
         Case("v5e", step, "base", "classes", 2, preset, 0, "adamw", "bfloat16", 128, 4)
         for step in ("train", "predict")
         for preset in METHOD_PRESETS
+    ]
+
+
+def language_cases():
+    """Returns the steps of `adapt`, and of a task above the frozen adapter, with BERT-base."""
+    return [
+        Case("v5e", step, "base", head, 2, adapter, 0, "adamw", "bfloat16", 128, 4)
+        for head, adapter in (("words", LANGUAGE), ("classes", STACK))
+        for step in ("train", "predict")
     ]
 
 
@@ -245,13 +255,28 @@ def cells(row):
 
 def presets(rows):
     """Returns Markdown lines: the steps of `METHOD_PRESETS`."""
+    cases = sorted(preset_cases(), key=lambda case: METHOD_PRESETS.index(case.adapter))
+    return named_steps(rows, "preset", {case: f"`{case.adapter}`" for case in cases})
+
+
+def languages(rows):
+    """Returns Markdown lines: the steps of `language_cases`."""
+    names = {
+        LANGUAGE: f"masked words, `{LANGUAGE}`",
+        STACK: f"2 classes, `pfeiffer` on `{LANGUAGE}`",
+    }
+    return named_steps(rows, "model", {case: names[case.adapter] for case in language_cases()})
+
+
+def named_steps(rows, title, names):
+    """Returns Markdown lines: a row for each case with a result, by its name."""
     lines = [
-        "| preset | step | arguments | temporaries | of memory | operations |",
+        f"| {title} | step | arguments | temporaries | of memory | operations |",
         "| --- |" + " --- |" * 5,
     ]
     return lines + [
-        f"| `{case.adapter}` | {case.step} | {cells(rows.get(case))} |"
-        for case in sorted(preset_cases(), key=lambda case: METHOD_PRESETS.index(case.adapter))
+        f"| {name} | {case.step} | {cells(rows.get(case))} |"
+        for case, name in names.items()
         if case in rows
     ]
 
@@ -278,7 +303,7 @@ def batches(rows):
 
 def write_tables():
     """Rewrites the tables of docs/tpu.md."""
-    LEDGER.write_tables(batches, presets, steps)
+    LEDGER.write_tables(batches, presets, languages, steps)
 
 
 def main():
@@ -286,7 +311,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--table", action="store_true", help="Only write docs/tpu.md.")
     if not parser.parse_args().table:
-        compile_missing([*preset_cases(), *plan()])
+        compile_missing([*preset_cases(), *language_cases(), *plan()])
         for case in searches():
             largest(case, compiling(case))
     write_tables()

@@ -27,7 +27,7 @@ CHIPS = {
     "v4": Chip("v4:2x2x1", {"chip_config_name": "megacore"}, "v4-8", 4, 32),
     "v5e": Chip("v5e:2x2", {}, "v5litepod-4", 4, 16),
 }
-SEVERAL = 8
+TASK_NAMES = (*(f"task{i}" for i in range(7)), "last")
 # Names of multitask methods in cases.
 METHODS = {
     "full": "multitask_full",
@@ -59,11 +59,13 @@ class Case:
       chip: a key of `CHIPS`.
       step: `train` or `predict`.
       base: a key of `BASES`.
-      head: `classes`, `score`, `span`, or `several`: of `SEVERAL` tasks, the last with a score.
+      head: `classes`, `score`, `span`, `words`: masked words, or `several`: of all `TASK_NAMES`,
+        the last with a score.
       outputs: of the head; of several tasks those of each that has classes.
-      adapter: a preset's name; `adapter_size` is its size, 0 the preset's. Each of several tasks
-        has its own. Of these also `shared`, one for all, `full`, none, `hyperformer`,
-        `hyperformer++`, and `pals`, of which it is the size.
+      adapter: a preset's name, or `LOWER/UPPER`: presets of a stack; `adapter_size` is the size,
+        of the upper one in a stack, 0 the preset's. Each of several tasks has its own. Of these
+        also `shared`, one for all, `full`, none, `hyperformer`, `hyperformer++`, and `pals`, of
+        which it is the size.
       optimizer: of `training.optimizer.OPTIMIZERS`.
       precision: `float32` or `bfloat16`.
       length: word pieces of an input.
@@ -85,33 +87,18 @@ class Case:
 
 def new_model(case):
     """Makes the model of a case with random weights, compiled as by `run_classifier.py`."""
-    from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig
     from adapter_bert_tf.adapters.task_encoder import new_encoder
-    from adapter_bert_tf.heads.classifier import Classifier
-    from adapter_bert_tf.heads.mixed.classifier import HeadOf, MixedClassifier
-    from adapter_bert_tf.heads.span_labeler import SpanLabeler
     from adapter_bert_tf.training.device.precision import precision_scope
     from adapter_bert_tf.training.loop import TrainingSettings, compile_model
     from adapter_bert_tf.training.tuning import Tuning, select_trained
 
-    preset = PRESETS.get(
-        case.adapter, AdapterConfig(normalize_output=case.adapter.startswith("hyper"))
-    )
-    adapter = preset.adjusted(size=case.adapter_size) if case.adapter_size else preset
-    tasks = [HeadOf(f"task{i}", case.outputs) for i in range(SEVERAL - 1)]
-    tasks.append(HeadOf("last", 1, is_score=True))
     several = case.head == "several"
-    parts = of_tasks(case.adapter, adapter, [h.task for h in tasks]) if several else adapter
     with precision_scope(case.precision):
-        encoder = new_encoder({"vocab_size": VOCABULARY, **BASES[case.base]}, parts)
-        if case.head == "span":
-            model = SpanLabeler(encoder)
-        elif several:
-            model = MixedClassifier(encoder, tasks)
-        else:
-            model = Classifier(encoder, case.outputs, regression=case.head == "score")
+        sizes = {"vocab_size": VOCABULARY, **BASES[case.base]}
+        model = with_head(case, new_encoder(sizes, adapter_of(case)))
     tuning = METHODS.get(case.adapter, case.adapter) if several else "adapters"
-    select_trained(model, Tuning(tuning))
+    # `adapt` leaves the LayerNorms frozen by default.
+    select_trained(model, Tuning(tuning, train_layer_norm=case.head != "words"))
     compile_model(
         model,
         TrainingSettings(
@@ -119,6 +106,40 @@ def new_model(case):
         ),
     )
     return model
+
+
+def adapter_of(case):
+    """Returns the configuration of a case's adapters; None for full fine-tuning."""
+    from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig
+    from adapter_bert_tf.adapters.languages.stack import StackConfig
+
+    if "/" in case.adapter:
+        below, above = (PRESETS[name] for name in case.adapter.split("/"))
+        preset = StackConfig(below, above, "below")
+    else:
+        other = AdapterConfig(normalize_output=case.adapter.startswith("hyper"))
+        preset = PRESETS.get(case.adapter, other)
+    adapter = preset.adjusted(size=case.adapter_size) if case.adapter_size else preset
+    several = case.head == "several"
+    return of_tasks(case.adapter, adapter, TASK_NAMES) if several else adapter
+
+
+def with_head(case, encoder):
+    """Returns the model of a case: its head on an encoder."""
+    from adapter_bert_tf.heads.classifier import Classifier
+    from adapter_bert_tf.heads.masked_words.model import MaskedWordModel
+    from adapter_bert_tf.heads.mixed.classifier import HeadOf, MixedClassifier
+    from adapter_bert_tf.heads.span_labeler import SpanLabeler
+
+    if case.head == "span":
+        return SpanLabeler(encoder)
+    if case.head == "words":
+        return MaskedWordModel(encoder)
+    if case.head == "several":
+        *others, last = TASK_NAMES
+        heads = [HeadOf(name, case.outputs) for name in others]
+        return MixedClassifier(encoder, [*heads, HeadOf(last, 1, is_score=True)])
+    return Classifier(encoder, case.outputs, regression=case.head == "score")
 
 
 def of_tasks(name, adapter, tasks):
@@ -145,12 +166,27 @@ def arguments(case):
     inputs = {name: tf.zeros([case.batch, case.length], tf.int32) for name in names}
     if case.head == "several":
         inputs["task_ids"] = tf.zeros([case.batch], tf.int32)
+    if case.head == "words":
+        return words_arguments(case, inputs)
     if case.step == "predict":
         return (inputs,)
     if case.head == "several":
         return inputs, tf.zeros([case.batch, 2])
     shape = [case.batch, case.outputs] if case.head == "span" else [case.batch]
     return inputs, tf.zeros(shape, tf.float32 if case.head == "score" else tf.int32)
+
+
+def words_arguments(case, inputs):
+    """Returns the arguments of a step of masked words, with the places of a share of 0.15."""
+    import tensorflow as tf
+
+    places = [case.batch, int(0.15 * case.length + 0.5)]
+    inputs["masked_positions"] = tf.zeros(places, tf.int32)
+    if case.step == "train":
+        return inputs, tf.zeros([*places, 2])
+    return (
+        inputs | {"masked_ids": tf.zeros(places, tf.int32), "masked_weights": tf.zeros(places)},
+    )
 
 
 @contextlib.contextmanager

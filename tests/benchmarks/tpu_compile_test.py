@@ -36,6 +36,8 @@ CASE = tpu_hlo.Case(
             for preset in PRESETS
             if preset != "houlsby"
         ),
+        ("words", tpu_compile.LANGUAGE, "v5e"),
+        ("classes", tpu_compile.STACK, "v5e"),
         *(
             pytest.param("several", adapter, chip, marks=marks)
             for adapter in ("full", "shared", "houlsby", "hyperformer", "hyperformer++", "pals")
@@ -87,7 +89,7 @@ def files(tmp_path, monkeypatch):
     monkeypatch.setattr(tpu_compile, "LEDGER", elsewhere)
     marks = "".join(
         f"<!-- {name} -->\n<!-- end of {name} -->\nprose\n"
-        for name in ("batches", "presets", "steps")
+        for name in ("batches", "presets", "languages", "steps")
     )
     page.write_text(f"# TPU\n{marks}")
     return tpu_compile
@@ -117,7 +119,17 @@ def test_the_tables_say_what_was_found(files):
     share = (1 + case.batch * 15 / 256) / 16
     assert f"| {case.batch * 60:,} MiB | {share:.1%} | 1.50e+12 |" in text
     assert "| 256 | 15,360 MiB | Used 17G of 15.75G hbm |" in text
-    assert "not tried" in text and text.count("prose") == 3
+    assert "not tried" in text and text.count("prose") == 4
+
+
+def test_steps_of_plain_text_and_stacks_have_their_table(files):
+    cases = files.language_cases()
+    write(cases[::2], [0, 0])
+    lines = files.languages(files.LEDGER.rows())[2:]
+    assert [line.split(" | ")[:2] for line in lines] == [
+        ["| masked words, `pfeiffer+inv`", "train"],
+        ["| 2 classes, `pfeiffer` on `pfeiffer+inv`", "train"],
+    ]
 
 
 def test_only_what_is_missing_is_compiled(files, monkeypatch):
