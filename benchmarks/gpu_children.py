@@ -27,7 +27,7 @@ def _device():
 
 
 def _case(**changes):
-    from benchmarks.tpu_hlo import Case
+    from benchmarks.step_models import Case
 
     base = "tiny" if os.environ.get("TINY") == "1" else "base"
     return dataclasses.replace(
@@ -39,7 +39,7 @@ def _batch(case, seed):
     """Random inputs and labels of a case."""
     import tensorflow as tf
 
-    from benchmarks.tpu_hlo import VOCABULARY
+    from benchmarks.step_models import VOCABULARY
 
     rng, shape = np.random.default_rng(seed), [case.batch, case.length]
     mask = np.arange(case.length) < rng.integers(8, case.length + 1, [case.batch, 1])
@@ -69,7 +69,7 @@ def numbers(weights):
     """Logits and 20 losses; the first process writes its random weights, the second reads them."""
     import tensorflow as tf
 
-    from benchmarks.tpu_hlo import new_model
+    from benchmarks.step_models import new_model
 
     tf.config.experimental.enable_tensor_float_32_execution(False)
     case = _case()
@@ -98,7 +98,7 @@ def methods():
     import tensorflow as tf
     import tf_keras
 
-    from benchmarks.tpu_hlo import METHODS, new_model
+    from benchmarks.step_models import METHODS, new_model
 
     cases = {
         name: _case(adapter=name) for name in ("houlsby", "adapter_bert", "pfeiffer", "parallel")

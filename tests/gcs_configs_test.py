@@ -12,9 +12,9 @@ import yaml
 
 from adapter_bert_tf.config import settings
 from adapter_bert_tf.tasks.glue import GLUE
-from benchmarks import tpu_compile, tpu_hlo
+from benchmarks import runner, step_models, tpu_cases
 
-CONFIGS = {path.stem: path for path in sorted(tpu_compile.CONFIGS.glob("*.yaml"))}
+CONFIGS = {path.stem: path for path in sorted(tpu_cases.CONFIGS.glob("*.yaml"))}
 ON_TPU = [name for name in CONFIGS if name != "sample_cpu"]
 CARD = ("Paper", "Command", "Hardware", "Time", "Metric", "Settings", "Run")
 # Table 1 of the paper, without WNLI as there, and its section 3.5. A task that is added needs none.
@@ -47,7 +47,7 @@ def parsed_flags():
         names = [name for name in CONFIGS if script(name) == module]
         done = subprocess.run(
             [sys.executable, "-c", PARSE, module, *map(CONFIGS.get, names)],
-            cwd=tpu_compile.ROOT,
+            cwd=runner.ROOT,
             capture_output=True,
             text=True,
             check=False,
@@ -114,7 +114,7 @@ def tiny_steps():
     """The distinct steps of all configurations, on a tiny encoder with BERT's 512 positions."""
     cases = [
         case
-        for configs in tpu_compile.by_shape().values()
+        for configs in tpu_cases.by_shape().values()
         for own in configs.values()
         for case in own
     ]
@@ -133,7 +133,7 @@ def tiny_steps():
     ),
 )
 def test_a_step_at_the_configured_shape(case):
-    model, batch = tpu_hlo.new_model(case), tpu_hlo.arguments(case)
+    model, batch = step_models.new_model(case), step_models.arguments(case)
     if case.step == "predict":
         outputs = model.predict_step(batch)
         span = case.head == "span"

@@ -8,10 +8,10 @@ import sys
 import pytest
 
 from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig
-from benchmarks import tpu_compile, tpu_hlo
+from benchmarks import step_models, tpu_cases, tpu_compile, tpu_hlo
 
 FAST = ("lora", "prefix", "unipelt")
-CASE = tpu_hlo.Case(
+CASE = step_models.Case(
     chip="v5e",
     step="train",
     base="tiny",
@@ -36,8 +36,8 @@ CASE = tpu_hlo.Case(
             for preset in PRESETS
             if preset != "houlsby"
         ),
-        ("words", tpu_compile.LANGUAGE, "v5e"),
-        ("classes", tpu_compile.STACK, "v5e"),
+        ("words", tpu_cases.LANGUAGE, "v5e"),
+        ("classes", tpu_cases.STACK, "v5e"),
         *(
             pytest.param("several", adapter, chip, marks=marks)
             for adapter in ("full", "shared", "houlsby", "hyperformer", "hyperformer++", "pals")
@@ -59,7 +59,7 @@ def test_a_training_step_compiles_for_a_tpu_that_is_not_there(head, adapter, chi
     assert done.returncode == 0, done.stderr
     row = json.loads(done.stdout)
     assert row["compiles"], row
-    assert row["flops"] > 1e5 and row["memory"]["argument"] > tpu_hlo.VOCABULARY * 16 * 4
+    assert row["flops"] > 1e5 and row["memory"]["argument"] > step_models.VOCABULARY * 16 * 4
     assert row["unwelcome"] == {}
 
 
@@ -110,7 +110,7 @@ def write(cases, memory):
 
 
 def test_the_tables_say_what_was_found(files):
-    case = next(case for case in files.searches() if case.chip == "v5e")
+    case = next(case for case in tpu_cases.searches() if case.chip == "v5e")
     cases = [case, *(dataclasses.replace(case, batch=batch) for batch in (256, 512))]
     example = 2**30 * 15 // 256  # So that 256 is the guess.
     write(cases, [case.batch * example, 15 * 2**30, None])
@@ -123,7 +123,7 @@ def test_the_tables_say_what_was_found(files):
 
 
 def test_steps_of_plain_text_and_stacks_have_their_table(files):
-    cases = files.language_cases()
+    cases = tpu_cases.language_cases()
     write(cases[::2], [0, 0])
     lines = files.languages(files.LEDGER.rows())[2:]
     assert [line.split(" | ")[:2] for line in lines] == [
