@@ -83,7 +83,8 @@ def _headlines(path):
 
 def _plain(text):
     """A text in lower case, without accents, in one line."""
-    decomposed = unicodedata.normalize("NFD", " ".join(text.lower().split()))
+    text = text.lower().replace("\\n", " ")  # BBC's line breaks are written as two characters.
+    decomposed = unicodedata.normalize("NFD", " ".join(text.split()))
     return "".join(c for c in decomposed if not unicodedata.combining(c))
 
 
