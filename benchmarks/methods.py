@@ -13,11 +13,9 @@ command that was stopped resumes with the next run.
 import collections
 import io
 import os
-import queue
 import shlex
 import statistics
 import tempfile
-from concurrent import futures
 
 from benchmarks import ledger, measuring, runner, training_code
 from benchmarks.result_cases import TASKS
@@ -127,21 +125,12 @@ def measure(run, data_dir, core):
 
 def run_missing(data_dir, workers):
     """Runs the missing cases on `workers` cores."""
-    data_dir, cores = os.path.abspath(data_dir), queue.Queue()
-    for core in range(workers):
-        cores.put(core)
-
-    def on_a_free_core(run):
-        core = cores.get()
-        try:
-            measure(run, data_dir, core if workers > 1 else None)
-        finally:
-            cores.put(core)
-
-    while missing := LEDGER.missing(plan(LEDGER.rows())):
-        with futures.ThreadPoolExecutor(workers) as pool:
-            for future in [pool.submit(on_a_free_core, run) for run in missing]:
-                future.result()
+    data_dir = os.path.abspath(data_dir)
+    runner.run_on_cores(
+        lambda: LEDGER.missing(plan(LEDGER.rows())),
+        lambda run, core: measure(run, data_dir, core),
+        workers,
+    )
 
 
 def measured(rows_by_key):

@@ -11,12 +11,10 @@ benchmarks/results/classification.jsonl, squad.jsonl or faster.jsonl when it end
 """
 
 import pathlib
-import queue
 import shlex
 import statistics
 import subprocess
 import tempfile
-from concurrent import futures
 
 from benchmarks import ledger, runner, training_code
 from benchmarks.result_cases import (
@@ -87,21 +85,11 @@ def _revision():
 def run_missing(data_dir, only, workers, again=False):
     """Runs the missing cases on `workers` cores; with `again`, also rows of older code."""
     code = training_code.digest(of_several=False) if again else None
-    missing = LEDGER.missing((key for key in plan() if key[0] in only.split(",")), code)
-    cores = queue.Queue()
-    for core in range(workers):
-        cores.put(core)
-
-    def on_a_free_core(key):
-        core = cores.get()
-        try:
-            run(*key, data_dir, core)
-        finally:
-            cores.put(core)
-
-    with futures.ThreadPoolExecutor(workers) as pool:
-        for future in [pool.submit(on_a_free_core, key) for key in missing]:
-            future.result()
+    runner.run_on_cores(
+        lambda: LEDGER.missing([key for key in plan() if key[0] in only.split(",")], code),
+        lambda key, core: run(*key, data_dir, core),
+        workers,
+    )
 
 
 def score(row, metric):

@@ -4,10 +4,14 @@ import argparse
 import json
 import os
 import pathlib
+import queue
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from concurrent import futures
+from typing import Any, TypeVar
+
+Case = TypeVar("Case")
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -61,6 +65,33 @@ def run_record(
     )
     record: dict[str, Any] = json.loads(pathlib.Path(folder, "run.json").read_text())
     return record
+
+
+def run_on_cores(
+    missing: Callable[[], Sequence[Case]], run: Callable[[Case, int | None], None], workers: int
+) -> None:
+    """Runs cases, `workers` at a time, until none is missing.
+
+    Args:
+      missing: function that returns the cases known so far that have no row.
+      run: function of a case and its core; None for all cores, which a single worker has.
+      workers: number of cores.
+    """
+    cores: queue.Queue[int | None] = queue.Queue()
+    for core in range(workers):
+        cores.put(core if workers > 1 else None)
+
+    def on_a_free_core(case: Case) -> None:
+        core = cores.get()
+        try:
+            run(case, core)
+        finally:
+            cores.put(core)
+
+    while cases := missing():
+        with futures.ThreadPoolExecutor(workers) as pool:
+            for future in [pool.submit(on_a_free_core, case) for case in cases]:
+                future.result()
 
 
 def run_worker(measure: Callable[..., Any]) -> bool:

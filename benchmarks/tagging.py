@@ -15,11 +15,9 @@ and its line is added when it ends, so a command that was stopped resumes with t
 import collections
 import io
 import os
-import queue
 import shlex
 import statistics
 import tempfile
-from concurrent import futures
 
 from benchmarks import ledger, measuring, runner, training_code
 
@@ -160,25 +158,17 @@ def measure(system, method, learning_rate, epochs, seed, data_dir):
 
 def run_missing(data_dir, only, workers):
     """Runs the missing cases on `workers` cores: the grids, and then all seeds."""
-    data_dir, cores = os.path.abspath(data_dir), queue.Queue()
-    for core in range(workers):
-        cores.put(core)
+    data_dir = os.path.abspath(data_dir)
 
-    def on_a_free_core(run):
-        core = cores.get()
-        try:
-            print("*****", *run, flush=True)
-            results = measuring.run_in_process(MODULE, *map(str, run), data_dir, core=core)
-            LEDGER.add("rows", [results])
-        finally:
-            cores.put(core)
+    def add(run, core):
+        print("*****", *run, flush=True)
+        LEDGER.add("rows", [measuring.run_in_process(MODULE, *map(str, run), data_dir, core=core)])
 
-    while missing := [
-        run for run in LEDGER.missing(plan(LEDGER.rows())) if run.system in only.split(";")
-    ]:
-        with futures.ThreadPoolExecutor(workers) as pool:
-            for future in [pool.submit(on_a_free_core, run) for run in missing]:
-                future.result()
+    def missing():
+        runs = LEDGER.missing(plan(LEDGER.rows()))
+        return [run for run in runs if run.system in only.split(";")]
+
+    runner.run_on_cores(missing, add, workers)
 
 
 def tagging(rows_by_key):
