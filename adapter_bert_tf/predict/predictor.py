@@ -257,10 +257,8 @@ class Predictor:
 
     def _problem(self, name: str, texts: Row) -> str | None:
         """Why an adapter cannot answer texts; None if it can."""
-        config = self._configs[name]
-        inputs = config["inputs"]
-        encoder = self._encoders[inputs["max_seq_length"]]
-        return type_of(config).row_problem(texts, encoder, inputs)
+        inputs, kind = self._configs[name]["inputs"], type_of(self._configs[name])
+        return kind.row_problem(texts, self._encoders[inputs["max_seq_length"]], inputs)
 
     def _memory_advice(self) -> str:
         more = "Give a smaller batch_size." if self.batch_size > 1 else "Free some of it."

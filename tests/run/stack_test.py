@@ -152,6 +152,16 @@ def test_formats_of_one_adapter_refuse_a_stack(
     assert not (tmp_path / "e").exists()
 
 
+def test_the_wrong_order_is_refused(mrpc, tiny_base_folder, task, languages, tmp_path):
+    """A stack below, and an invertible part above."""
+    for flags, parts in (
+        ([f"--stack={task}"], ("is a stack", "single adapter")),
+        (["--adapter=pfeiffer+inv", f"--stack={languages[0]}"], ("embeddings", "upper one")),
+    ):
+        error = try_to_train(mrpc, tiny_base_folder, tmp_path / "a", *flags, *QUICK)
+        assert all(part in error for part in parts), error
+
+
 def test_what_the_lower_adapter_changes_cannot_be_frozen(
     mrpc, tiny_base_folder, languages, tmp_path
 ):
