@@ -35,7 +35,8 @@ TABLES = {  # File, its column of texts, and its encoding.
     "crowdflower_political_bias/political_social_media.csv.gz": ("text", "mac_roman"),
 }
 FOLDER = runner.ROOT / "build" / "domain"
-TEXT = ["run_adapt.py", "--max_seq_length=64", "--train_batch_size=32", "--precision=float32"]
+TEXT = ["run_adapt.py", "--max_seq_length=32", "--train_batch_size=32", "--precision=float32"]
+TEXT += ["--num_train_epochs=0.3"]
 METHODS = {
     "pfeiffer+inv": ["--adapter=pfeiffer+inv"],
     "houlsby": ["--adapter=houlsby"],
@@ -48,7 +49,7 @@ TASK = [
     "run_classifier.py",
     "--task_name=crowdflower_disasters",
     *("--do_train", "--do_eval", "--adapter=pfeiffer", f"--max_train_examples={LABELS}"),
-    *("--max_seq_length=64", "--train_batch_size=32", "--num_train_epochs=10"),
+    *("--max_seq_length=32", "--train_batch_size=32", "--num_train_epochs=10"),
     *("--learning_rate=1e-3", "--precision=float32", "--noreport"),
 ]
 # What the task is trained on, and its flags.

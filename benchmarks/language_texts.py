@@ -16,7 +16,7 @@ import unicodedata
 LATIN = "abcdefghijklmnopqrstuvwxyz"
 CIPHER = str.maketrans(LATIN, "".join(chr(0x10D0 + number) for number in range(len(LATIN))))
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-PIECES, HIDDEN, LENGTH = 3000, 64, 64
+PIECES, HIDDEN, LENGTH = 2000, 64, 16
 # Small, because a base with few weights must share them between the languages (Dufter and Schütze
 # 2020, arXiv 2005.00396).
 SIZES = {

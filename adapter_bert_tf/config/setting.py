@@ -78,7 +78,7 @@ class Command(enum.Enum):
         "adapter_bert_tf.jobs.plain_text",
         "adapter_bert_tf.runners.plain_text.runner:PlainTextRunner",
         "adapter_bert_tf.runners.plain_text.files:check_files",
-        None,
+        "adapter_bert_tf.jobs.python_plain_text:data_of",
         False,
     )
 

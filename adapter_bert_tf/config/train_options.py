@@ -26,9 +26,15 @@ class TrainOptions(TypedDict, total=False):
     task_type: str | None
     multi_label: bool
     regression: bool
+    features_dir: str | None
     scheme: Literal["auto", "IOB1", "IOB2", "BIOES", "BILOU", "IO", "plain"]
     stride: int
     decoding: Literal["viterbi", "argmax"]
+    text_files: str | Sequence[str] | None
+    dev_files: str | Sequence[str] | None
+    text_unit: Literal["line", "paragraph"]
+    mask_share: float
+    whole_word_masking: bool
     vocab_file: str | None
     bert_config_file: str | None
     init_checkpoint: str | None

@@ -15,6 +15,7 @@ from adapter_bert_tf.interop.onnx_graph import to_onnx
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import contents
 from adapter_bert_tf.store.adapter_dir import require_free
+from adapter_bert_tf.store.combining.stacking import require_no_stack
 from adapter_bert_tf.store.directory import SavedAdapter
 from adapter_bert_tf.store.files import write_files
 from adapter_bert_tf.task_types import type_of
@@ -51,6 +52,8 @@ def export_model(saved: SavedAdapter, folder: str, base: Base, format: str) -> l
         raise InputError(f"format must be one of {list(FORMATS)}. Received: {preview(format)}")
     require_free(folder)
     kind, config = type_of(saved.config), saved.config
+    if not saved.members:
+        require_no_stack(config, format)
     encoder = base.build_encoder(contents.adapter_of(config))
     model = kind.new_model(encoder, contents.num_outputs(config))
     saved.assign_to(model.named_variables(), base.fingerprint())

@@ -27,12 +27,14 @@ class PythonData:
     Args:
       files: dict from name to content.
       settings: dict from name to value, of the command that reads the files.
+      paths: dict from the settings that name files to their names; "" for the folder of all.
     """
 
     files: Mapping[str, bytes]
     settings: Mapping[str, Value]
+    paths: Mapping[str, str] = dataclasses.field(default_factory=lambda: {"data_dir": ""})
 
-    def files_in(self, folder: str) -> dict[str, bytes]:
-        """Returns paths and contents, in a subfolder named by the content."""
+    def folder_in(self, folder: str) -> str:
+        """Returns the subfolder of the files, named by their content."""
         digest = hashlib.sha256(repr(sorted(self.files.items())).encode()).hexdigest()[:12]
-        return {os.path.join(folder, f"data-{digest}", name): c for name, c in self.files.items()}
+        return os.path.join(folder, f"data-{digest}")

@@ -1,4 +1,4 @@
-"""`train`: `run_classifier.py` for a table, as one call in Python."""
+"""`train`: the commands that train, as one call in Python."""
 
 import atexit
 import importlib
@@ -75,8 +75,8 @@ def _sweep_results(output_dir: str) -> dict[str, float]:
 
 
 def train(
-    texts: Any,
-    labels: Any,
+    texts: Any = None,
+    labels: Any = None,
     others: Sequence[str] | None = None,
     *,
     task: str | None = None,
@@ -87,29 +87,32 @@ def train(
     base_model: str | None = None,
     **options: Unpack[TrainOptions],
 ) -> TrainedTask:
-    """Trains an adapter on texts and labels, with all that `run_classifier.py` does for a table.
+    """Trains an adapter on texts and labels, or on plain text, with all that the commands do.
 
         task = abt.train(texts, labels, num_train_epochs=5)
         task(["It never arrived."])  # [{"label": "bad", "probabilities": {...}}]
         task.save("adapters/reviews")
 
-    The texts are written as a table below `output_dir`, together with everything that the command
+    The texts are written as a file below `output_dir`, together with everything that the command
     writes: the same call again continues where it was interrupted, or finds itself finished.
 
     Args:
       texts: a list of texts or of pairs of texts, or a pandas DataFrame. Taggers: lists of words.
+        Masked words: a list of texts, or None with `text_files`.
       labels: a label for each: a text, or a number, which counts as its text, or as a score with
         `regression=True`; with `multi_label=True` a list of labels. Taggers: lists of tags. For a
-        DataFrame the name of the column of labels.
+        DataFrame the name of the column of labels. Masked words have none.
       others: the second text of each, for pairs.
       task: type of the task, a key of `TASK_TYPES`. None: classification, or what the options say.
       dev: evaluation data: `(texts, labels)`, for pairs `(texts, labels, others)`, or a DataFrame
         with the same columns. None: a seeded tenth of the training data, or `dev_share` of it;
-        `dev_share=0` trains on all of it, without a dev set. Taggers: None is without one.
+        `dev_share=0` trains on all of it, without a dev set. Taggers: None is without one. Masked
+        words: a list of texts; None: `dev_files`, or `dev_share` of the sequences.
       text_a_column, text_b_column: columns of DataFrames.
       output_dir: None for a folder that is removed when the process ends.
       base_model: as for `load_base`.
-      **options: settings of `run_classifier.py`: `learning_rate=1e-3`, `tuning="full"`, ...
+      **options: settings of `run_classifier.py`, or of the command that trains the task:
+        `learning_rate=1e-3`, `tuning="full"`, ...
 
     Returns:
       `TrainedTask`, a `Predictor`.
@@ -132,10 +135,10 @@ def _train(
     command, keywords = _command_of(task, options)
     data = load(str(command.python_data))(given, keywords)
     folder = _folder(output_dir)
-    files = data.files_in(folder)
+    own = data.folder_in(folder)
     decided: dict[str, Value] = {
         **data.settings,
-        "data_dir": os.path.dirname(next(iter(files))),
+        **{setting: os.path.join(own, name) for setting, name in data.paths.items()},
         "do_train": True,
         "output_dir": folder,
         "base_model": base_model,
@@ -145,8 +148,8 @@ def _train(
         checks.check(config)
         warn_of_ineffective_flags(config, spell_for_python)
         paths.check_writable(f"--output_dir={folder}", folder)
-        for path, content in files.items():
-            storage.write_bytes(path, content)
+        for name, content in data.files.items():
+            storage.write_bytes(os.path.join(own, name), content)
         importlib.import_module(command.job).run(config)
     except InputError as error:
         raise type(error)(spell_for_python(spell_for_command(error))) from error

@@ -15,6 +15,7 @@ def answer_file(
     config: Mapping[str, Any],
     answers_of: Callable[[Iterable[Any]], Iterable[dict[str, Any]]],
     options: Mapping[str, Any],
+    problem_of: Callable[[tables.Texts], str | None] = lambda texts: None,
 ) -> int:
     """Writes the answers of an adapter to a file; returns the number of rows or sentences.
 
@@ -26,6 +27,7 @@ def answer_file(
       answers_of: from rows to their answers, in order.
       options: of `Predictor.predict_file`, and of words `word_column`, `separator` and `comments`.
         Raises `InputError` for those without effect.
+      problem_of: from the texts of a row of a table to why it cannot be answered, or None.
     """
     if form := tagged_files.format_of_words(config, path, output, options):
         own = {name: options[name] for name in ("overwrite", "progress") if name in options}
@@ -42,5 +44,6 @@ def answer_file(
         lambda names: columns.text_columns(config, names, text_a, text_b),
         answers_of,
         cells_of=type_of(config).cells,
+        problem_of=problem_of,
         **columns.reading_options(config, path, given),
     )

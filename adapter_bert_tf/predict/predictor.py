@@ -209,6 +209,7 @@ class Predictor:
             config,
             lambda rows: self._stream(rows, name, cut),
             given,
+            lambda texts: self._problem(name, texts),
         )
         cut.warn(f"{path}: ")
         return rows
@@ -244,12 +245,20 @@ class Predictor:
         for number, (row, name) in enumerate(zip(rows, names, strict=True)):
             config = self._configs[name]
             texts.append(encodable(columns.texts_of(config, name, row, before + number)))
+            if problem := self._problem(name, texts[-1]):
+                received = f"Received at {before + number}: {preview(row)}"
+                raise InputError(f"The adapter {name!r} cannot answer: {problem}. {received}")
             inputs = tuple(sorted(config["inputs"].items()))
             groups.setdefault((config["head"], inputs), []).append(number)
         for numbers in groups.values():
             part = self._group([texts[i] for i in numbers], [names[i] for i in numbers], cut)
             answers.update(zip(numbers, part, strict=True))
         return [answers[number] for number in range(len(rows))]
+
+    def _problem(self, name: str, texts: Row) -> str | None:
+        """Why an adapter cannot answer texts; None if it can."""
+        inputs, kind = self._configs[name]["inputs"], type_of(self._configs[name])
+        return kind.row_problem(texts, self._encoders[inputs["max_seq_length"]], inputs)
 
     def _memory_advice(self) -> str:
         more = "Give a smaller batch_size." if self.batch_size > 1 else "Free some of it."

@@ -43,6 +43,7 @@ def answer_file(
     overwrite: bool = False,
     progress: bool = False,
     cells_of: Callable[[dict[str, Any]], list[Any]] = TaskType.cells,
+    problem_of: Callable[[Texts], str | None] = lambda texts: None,
 ) -> int:
     """Writes a table with the answers of its rows as more columns; returns the number of rows.
 
@@ -54,10 +55,11 @@ def answer_file(
       answers_of: function from rows of texts to their answers.
       delimiter, header, quoted, encoding: as in `table_format`; the output is UTF-8.
       skip_bad_rows: whether a malformed row gets empty cells, or is an error: one without its
-        texts, with more cells than the header, or that is not a JSON object.
+        texts, with a problem, with more cells than the header, or that is not a JSON object.
       overwrite: whether a file at `output` may be replaced.
       progress: whether to print the progress every few seconds.
       cells_of: function from an answer to its values for `names`.
+      problem_of: function from the texts of a row to why they cannot be answered, or None.
 
     Raises:
       InputError: for a missing or damaged file, a malformed row, an existing output, or a place
@@ -77,7 +79,7 @@ def answer_file(
     with open_table(path, source_format) as table, replace_file(output, overwrite) as place:
         columns = [] if table.is_empty else columns_of(table.names)
         answer_names = unused_names(names, table.names or ())
-        texts_of = _TextReader(path, columns, table.names, source_format, skip_bad_rows)
+        texts_of = _TextReader(path, columns, table.names, source_format, skip_bad_rows, problem_of)
         from adapter_bert_tf.training.progress import RowProgress  # Needs TensorFlow.
 
         row_progress = RowProgress(os.path.basename(path)) if progress else None
@@ -126,7 +128,8 @@ class _TextReader:
     """Takes the texts out of rows, and notes the lines of rows without one.
 
     `columns` are those of the texts, by name or by number from 0; `names` are the column names,
-    None without a header. A bad row has no texts, or is an error unless `skip_bad_rows`.
+    None without a header; `problem_of` is that of `answer_file`. A bad row has no
+    texts, or is an error unless `skip_bad_rows`.
     """
 
     def __init__(
@@ -136,7 +139,9 @@ class _TextReader:
         names: Sequence[str] | None,
         file_format: TableFormat,
         skip_bad_rows: bool,
+        problem_of: Callable[[Texts], str | None],
     ) -> None:
+        self.problem_of = problem_of
         self.path, self.columns, self.skip_bad_rows = path, columns, skip_bad_rows
         self.quoted = file_format.quoted or file_format.extension in OBJECTS
         self.keys = [
@@ -151,8 +156,10 @@ class _TextReader:
         error = row.error
         if error is None and None in values:
             error = f"this row has no text in the columns {self.columns}."
+        texts = tuple(map(text_of, values)) if error is None else ()
+        if error is None and (problem := self.problem_of(texts)):
+            error = f"{problem}."
         if error is None:
-            texts = tuple(map(text_of, values))
             if not all(text.strip() for text in texts):
                 self.empty_lines.append(row.line)
             return texts

@@ -115,16 +115,17 @@ def _made_by(config: Config) -> str:
     return "\n".join([f"{title} with\n\n```", *lines, "```\n\n"]) if lines else ""
 
 
-def _task_rows(config: Config) -> dict[str, str]:
+def _task_rows(config: Config) -> dict[str, str | None]:
     """Rows of the table: labels and results of the task, or of each task."""
     result = _result(config.get("metric"))
     if not is_several(config):
-        labels = ", ".join(map(str, config["labels"]))
+        labels = ", ".join(map(str, config["labels"])) or None  # Scores and masked words have none.
         return {"Task": config["task"], "Labels, in order": labels, "Result": result}
-    return {"Tasks trained together": result} | {
+    together: dict[str, str | None] = {
         name: f"{', '.join(task['labels']) or type_of(task).predicts}: {_result(task['metric'])}"
         for name, task in zip(names_of(config), config[TASKS], strict=True)
     }
+    return {"Tasks trained together": result, **together}
 
 
 def _result(metric: Mapping[str, Any] | None) -> str:

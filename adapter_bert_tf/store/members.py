@@ -70,7 +70,8 @@ def load_member(folder: str, name: str | None = None) -> Member:
     adapter = contents.adapter_of(config)
     if adapter and adapter.borrowed_groups:
         raise Conflict(
-            f"{folder!r} is a {adapter.kind}, which cannot be part of another. Name its members."
+            f"{folder!r} is a {adapter.kind}, which is made of several adapters and cannot "
+            "be part of another. Name the folder of a single adapter."
         )
     return Member(name or contents.name_of(config), config, content, weights)
 

@@ -111,6 +111,18 @@ class MaskedWords(TaskType):
             "log_likelihood": -mean,
         }
 
+    def row_problem(
+        self, texts: Sequence[Any], encoder: TextEncoder, inputs: Mapping[str, Any]
+    ) -> str | None:
+        """A text needs a mask among the word pieces that are read."""
+        (text,), room = texts, inputs["max_seq_length"] - 2
+        # A piece has at least one character, so most texts need not be tokenized here.
+        if -1 < text.find(encoder.mask) < room:
+            return None
+        if encoder.mask_id() in encoder.with_masks(text)[:room]:
+            return None
+        return f"the text has no {encoder.mask} in its first {room} word pieces"
+
     def outputs(
         self,
         run: RunBatch,
@@ -119,17 +131,11 @@ class MaskedWords(TaskType):
         inputs: Mapping[str, Any],
         batch_size: int,
     ) -> tuple[list[Any], np.ndarray]:
-        """`Filled` of each text. Raises `InputError` for a text without a mask."""
+        """`Filled` of each text, in which `row_problem` found no problem."""
         mask_id, ids = encoder.mask_id(), [encoder.with_masks(text) for text in texts[0]]
         room = inputs["max_seq_length"] - 2
         are_cut = np.array([len(row) > room for row in ids], bool)
         rows = [np.array([encoder.start_id, *row[:room], encoder.end_id], np.int32) for row in ids]
-        for text, row in zip(texts[0], rows, strict=True):
-            if mask_id not in row:
-                raise InputError(
-                    f"A text has {encoder.mask} where words are to be predicted, in its first "
-                    f"{room} word pieces. Received: {preview(text)}"
-                )
         lengths = np.array([len(row) for row in rows])
         at_a_time = max(1, MOST_SCORES // (len(encoder.pieces) * max(lengths, default=1)))
         filled: dict[int, Filled] = {}

@@ -155,6 +155,12 @@ class TaskType(abc.ABC):
         is_row = isinstance(value, tuple | list) and all(isinstance(text, str) for text in value)
         return tuple(value) if is_row and len(value) == self.num_texts(inputs) else None
 
+    def row_problem(
+        self, texts: Sequence[Any], encoder: TextEncoder, inputs: Mapping[str, Any]
+    ) -> str | None:
+        """Why the texts of one row cannot be answered; None if they can be."""
+        return None
+
     def reads(self, inputs: Mapping[str, Any]) -> str:
         """The texts of one row, for a message."""
         return " and ".join(f"a {name}" for name in self.text_names)

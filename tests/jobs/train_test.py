@@ -1,6 +1,7 @@
 """Training in one call of Python: what the command leaves for a table of one's own."""
 
 import json
+import os
 import pathlib
 import sys
 
@@ -279,7 +280,9 @@ def test_texts_of_any_characters_and_pairs_become_the_same_table(tmp_path):
     table = python_tables.table_of(pairs, ["x", 1, 2.0, "y"])
     assert table == python_tables.table_of(texts, ["x", "1", "2", "y"], texts[::-1])
     given = Given(pairs, ["x", 1, 2.0, "y"], None, None, ())
-    [(path, content)] = python_tables.data_of(given, {}).files_in(str(tmp_path)).items()
+    data = python_tables.data_of(given, {})
+    [(name, content)] = data.files.items()
+    path = os.path.join(data.folder_in(str(tmp_path)), name)
     storage.write_bytes(path, content)
     folder = str(pathlib.Path(path).parent)
     task = own_task("text_a", "text_b", "label", extension="csv")

@@ -8,10 +8,11 @@ import pytest
 import tensorflow as tf
 
 from adapter_bert_tf import Predictor
-from adapter_bert_tf.cli import predict, serve
+from adapter_bert_tf.cli import predict, serve, store
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.store import load_adapter
 from tests import processes
+from tests.refusals import raises_code
 from tests.runs import base_flags, command, train, try_to_train, write_mrpc
 
 QUICK = ("--num_train_epochs=0.5", "--notrain_layer_norm", "--learning_rate=0.01")
@@ -138,6 +139,44 @@ def test_the_card(task, languages):
     for text in (f"sha256 {digest}", 'stack="FOLDER_BELOW"', "--stack=FOLDER_BELOW"):
         assert text in card
     assert "FOLDER_BELOW" not in (languages[0] / "adapter" / "README.md").read_text()
+
+
+@pytest.mark.parametrize("format", ["peft", "onnx", "litert"])
+def test_formats_of_one_adapter_refuse_a_stack(
+    tiny_base_folder, task, languages, tmp_path, capsys, format
+):
+    flags = [f"--format={format}", f"--base_model={tiny_base_folder}", f"--output={tmp_path}/e"]
+    assert store.main(["export", f"{task}/adapter", *flags]) == 1
+    error = capsys.readouterr().err
+    assert "'mrpc' is a stack" in error and "SavedModel" in error and "{" not in error
+    assert not (tmp_path / "e").exists()
+
+
+def test_the_wrong_order_is_refused(mrpc, tiny_base_folder, task, languages, tmp_path):
+    """A stack below, and an invertible part above."""
+    for flags, parts in (
+        ([f"--stack={task}"], ("is a stack", "single adapter")),
+        (["--adapter=pfeiffer+inv", f"--stack={languages[0]}"], ("embeddings", "upper one")),
+    ):
+        error = try_to_train(mrpc, tiny_base_folder, tmp_path / "a", *flags, *QUICK)
+        assert all(part in error for part in parts), error
+
+
+def test_what_the_lower_adapter_changes_cannot_be_frozen(
+    mrpc, tiny_base_folder, languages, tmp_path
+):
+    """Nor below an adapter that was trained with frozen layers."""
+    flags = ["--adapter=pfeiffer", "--frozen_layers=1", *QUICK]
+    error = try_to_train(mrpc, tiny_base_folder, tmp_path / "a", *flags, f"--stack={languages[0]}")
+    assert "--stack: The adapter below, 'mrpc'" in error and "--frozen_layers=1" in error
+    assert not (tmp_path / "a").exists()
+    upper = train(
+        mrpc, tiny_base_folder, tmp_path / "upper", "--adapter=pfeiffer", "--adapter_layers=1",
+        *QUICK,
+    )  # fmt: skip
+    above = train(mrpc, tiny_base_folder, tmp_path / "above", *flags, f"--stack={upper}")
+    with raises_code("conflict", "adapter below", "frozen_layers=1"):
+        Predictor(above / "adapter", stack=languages[0] / "adapter", base=str(tiny_base_folder))
 
 
 def test_a_comparison_with_an_adapter_without_stack(

@@ -57,7 +57,7 @@ class StackConfig(ModuleConfig):
             known = known and not value.borrowed_groups
             message = f"{part} must be the configuration of a method such as pfeiffer"
             require("Stack config", known, message, value)
-        message = "the lower adapter, not the upper one, may change the embeddings"
+        message = "only the lower adapter may change the embeddings; choose an upper one without"
         require("Stack config", not self.above.changes_embeddings, message, self.above.summary())
         named = isinstance(self.name, str) and self.name and self.name == printable(self.name)
         require("Stack config", named, "name must be one line of text", self.name)

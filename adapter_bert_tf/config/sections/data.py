@@ -9,7 +9,7 @@ from adapter_bert_tf.config.setting import Command, setting
 from adapter_bert_tf.tasks.own import DEV_SHARE
 
 _CLASSIFIER = (Command.CLASSIFIER,)
-_OWN_FILES = tuple(command for command in Command if command.python_data)
+_OWN_FILES = (Command.CLASSIFIER, Command.TAGGER)
 _LABELLED = tuple(command for command in Command if command is not Command.ADAPT)
 _table = functools.partial(
     setting, role=Role.READING, commands=_CLASSIFIER, only_with=("task_name", ("tsv",))

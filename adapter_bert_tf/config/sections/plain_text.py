@@ -7,7 +7,7 @@ from typing import Literal
 from adapter_bert_tf.config.roles import Role
 from adapter_bert_tf.config.setting import Command, setting
 
-_plain_text = functools.partial(setting, commands=(Command.ADAPT,), in_python=False)
+_plain_text = functools.partial(setting, commands=(Command.ADAPT,))
 _files = functools.partial(_plain_text, role=Role.TASK, path="read", patterns=True, common=True)
 
 

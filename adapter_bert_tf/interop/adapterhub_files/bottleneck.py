@@ -166,7 +166,7 @@ def write_bottleneck(
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """The library's options and weights. Raises `InputError` for what its format cannot say."""
     plain = dataclasses.replace(adapter, depth=1, layer_norm=False, normalize_output=False)
-    require(adapter == plain, "only plain bottleneck adapters can be exported", adapter.to_dict())
+    require(adapter == plain, "only plain bottleneck adapters can be exported", adapter.summary())
     names = layout.variable_names(adapter, sizes.num_layers, name)
     return hub_options(adapter, sizes), {hub: weights[own].T for own, hub in names.items()}
 

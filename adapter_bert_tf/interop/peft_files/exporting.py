@@ -16,6 +16,7 @@ from adapter_bert_tf.interop.peft_files.methods import METHODS
 from adapter_bert_tf.store import contents
 from adapter_bert_tf.store.adapter_dir import require_free
 from adapter_bert_tf.store.base_match import check_base
+from adapter_bert_tf.store.combining.stacking import require_no_stack
 from adapter_bert_tf.store.directory import SavedAdapter
 from adapter_bert_tf.store.file_names import CONFIG
 from adapter_bert_tf.store.files import write_files
@@ -34,10 +35,12 @@ def export_peft(saved: SavedAdapter, folder: str, base: Base) -> None:
     the format does not support the adapter, or the base differs.
     """
     config, adapter = saved.config, contents.adapter_of(saved.config)
+    require_no_stack(config, "PEFT")
     method = next((m for m in METHODS.values() if type(adapter) is m.config), None)
     if method is None or saved.members:
         raise Unsupported(
-            f"PEFT: only {' and '.join(METHODS)} can be exported. Received: {config['adapter']!r}"
+            f"PEFT: only {' and '.join(METHODS)} can be exported. Received: "
+            f"{adapter.summary() if adapter else 'no adapter'}"
         )
     kind = type_of(config).name
     if kind not in TASK_TYPES:

@@ -8,8 +8,9 @@ from absl import logging
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.adapters.fields import parse_layers
+from adapter_bert_tf.adapters.languages.stack import StackConfig
 from adapter_bert_tf.adapters.presets import PRESETS
-from adapter_bert_tf.adapters.registry import ModuleConfig
+from adapter_bert_tf.adapters.registry import ModuleConfig, of_kind
 from adapter_bert_tf.adapters.variable_specs import Sizes
 from adapter_bert_tf.base import Base
 from adapter_bert_tf.config.roles import Role
@@ -30,7 +31,7 @@ from adapter_bert_tf.run.plan import Method
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import SavedAdapter, contents
 from adapter_bert_tf.store.base_match import check_base
-from adapter_bert_tf.store.combining.stacking import load_below, on_top
+from adapter_bert_tf.store.combining.stacking import check_frozen, load_below, on_top
 from adapter_bert_tf.store.directory import parse_named_folders
 from adapter_bert_tf.store.members import Member, load_member, make_fusion_config
 from adapter_bert_tf.training.tuning import Tuning
@@ -106,7 +107,11 @@ def method_from_config(
     adapter = adapter.without_lowest(max(config.adapter_drop, config.frozen_layers), depth)
     if members and not adapter.borrowed_groups:
         adapter = on_top(adapter, *members)
-    adapter.specs(dataclasses.asdict(base.config))  # Raises if it does not fit.
+    sizes = dataclasses.asdict(base.config)
+    adapter.specs(sizes)  # Raises if it does not fit.
+    if stack := of_kind(adapter, StackConfig):
+        with error_context("--stack"):
+            check_frozen(stack, tuning, sizes)
     return Method(adapter, tuning, config.adapter_dtype)
 
 

@@ -31,8 +31,7 @@ def check_files(config: RunConfig) -> None:
     The others are checked when they are read. Raises `InputError`.
     """
     plain_text = config.plain_text
-    for name, value in (("text_files", plain_text.text_files), ("dev_files", plain_text.dev_files)):
-        _require_output_outside(config, name, split_paths(value or ""))
+    require_output_outside(config)
     if config.device.strategy == "tpu":  # `paths.check` explains that its paths must be remote.
         return
     value = plain_text.text_files if uses_text_files(config) else plain_text.dev_files
@@ -43,15 +42,16 @@ def check_files(config: RunConfig) -> None:
         next(read_texts([path], plain_text.text_unit))
 
 
-def _require_output_outside(config: RunConfig, name: str, paths: list[str]) -> None:
+def require_output_outside(config: RunConfig) -> None:
     """Raises `Conflict` if a run would read its own results as text the next time."""
-    out = f"{storage.real(config.output.folder)}/"
-    for path in paths:
-        if storage.isdir(path) and out.startswith(f"{storage.real(path).rstrip('/')}/"):
-            raise Conflict(
-                f"--output_dir={config.output.folder} is at or in --{name}={path}, all of whose "
-                ".txt files are read. Choose separate folders."
-            )
+    out, plain_text = f"{storage.real(config.output.folder)}/", config.plain_text
+    for name, value in (("text_files", plain_text.text_files), ("dev_files", plain_text.dev_files)):
+        for path in split_paths(value or ""):
+            if storage.isdir(path) and out.startswith(f"{storage.real(path).rstrip('/')}/"):
+                raise Conflict(
+                    f"--output_dir={config.output.folder} is at or in --{name}={path}, all of "
+                    "whose .txt files are read. Choose separate folders."
+                )
 
 
 def _found(config: RunConfig, name: str, value: str | None) -> list[str]:

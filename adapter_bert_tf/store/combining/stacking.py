@@ -6,15 +6,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.adapters.languages.stack import StackConfig
+from adapter_bert_tf.adapters.languages.stack import BELOW, StackConfig
 from adapter_bert_tf.adapters.methods.fusion_config import NORM
 from adapter_bert_tf.adapters.registry import ModuleConfig, of_kind
-from adapter_bert_tf.errors import InputError, Mismatch, Missing
+from adapter_bert_tf.adapters.variable_specs import Sizes
+from adapter_bert_tf.errors import Conflict, InputError, Mismatch, Missing, Unsupported
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import contents
 from adapter_bert_tf.store.base_match import check_base
 from adapter_bert_tf.store.directory import SavedAdapter, find_adapter
 from adapter_bert_tf.store.members import Member, load_member, member_values
+from adapter_bert_tf.training.tuning import Tuning
 
 
 def load_below(folder: str, base: Any = None) -> Member:
@@ -87,6 +89,30 @@ def on_top(above: ModuleConfig, member: Member) -> StackConfig:
     return StackConfig(below, above, member.name)
 
 
+def check_frozen(adapter: StackConfig, tuning: Tuning, sizes: Sizes) -> None:
+    """Raises `Conflict` if the lower adapter of a stack changes what is frozen."""
+    below = (spec for spec in adapter.specs(sizes).values() if spec.group == BELOW)
+    if layers := {spec.layer or 0 for spec in below if tuning.freezes(spec)}:
+        frozen = f"frozen_layers={tuning.frozen_layers}"
+        raise Conflict(
+            f"The adapter below, {preview(adapter.name)}, changes layers that {frozen} freezes: "
+            f"{sorted(layers)}. Put one below that was trained without an invertible part, with "
+            f"adapter_layers of {tuning.frozen_layers} and more, or train without {frozen}.",
+            frozen,
+            "adapter_layers",
+        )
+
+
+def require_no_stack(config: Mapping[str, Any], format: str) -> None:
+    """Raises `Unsupported` for an adapter that was trained on top of another."""
+    if stack := of_kind(contents.adapter_of(config), StackConfig):
+        raise Unsupported(
+            f"{format}: {preview(contents.name_of(config))} is a stack: it was trained on top of "
+            f"the adapter {preview(stack.name)}, and its directory does not hold that. Export a "
+            "SavedModel, which holds both, or to AdapterHub, which stacks two adapters."
+        )
+
+
 def with_below(saved: SavedAdapter, member: Member | None, where: str) -> SavedAdapter:
     """A saved adapter with the one below it, which may be another than in its training.
 
@@ -115,5 +141,6 @@ def with_below(saved: SavedAdapter, member: Member | None, where: str) -> SavedA
         )
     check_base(member.config, saved.config["base"])
     adapter = on_top(stack.above, member)
+    check_frozen(adapter, contents.tuning_of(saved.config), saved.config["base"])
     config = saved.config | {"adapter": adapter.to_dict(), "members": [member.config["sha256"]]}
     return SavedAdapter(config, saved.weights | member_values(adapter, [member]), (member,))

@@ -15,6 +15,7 @@ from adapter_bert_tf.config.setting import Command
 from adapter_bert_tf.data.plain_text import masking
 from adapter_bert_tf.store import load_adapter
 from tests import support
+from tests.refusals import raises_code
 from tests.runs import base_flags, run_command, write_mrpc
 
 SENTENCES = [
@@ -215,8 +216,16 @@ def test_python_loads_and_fills_masks(folder, trained):
     scores = model(inputs, adapter=name)[0, 3].numpy()
     assert pieces[int(np.argmax(scores))] == answers[0]["words"][0][0]
     assert encoder.mask_id() == 4
-    with pytest.raises(abt.InputError, match=r"\[MASK\]"):
-        predictor("the cat sat")
+    with raises_code("invalid", "[MASK]", "at 1: ("):
+        predictor(["the [MASK]", "the cat sat"])
+    with raises_code("invalid", "[MASK]"):  # It is read no further than 14 word pieces.
+        predictor("the cat sat on the mat . " * 3 + "[MASK]")
+    (folder / "rows.csv").write_text('text\nthe [MASK]\n"the cat"\n')
+    with raises_code("invalid", "rows.csv, line 3", "no [MASK]", "skip_bad_rows=True"):
+        predictor.predict_file(folder / "rows.csv", folder / "answers.csv")
+    assert not (folder / "answers.csv").exists()
+    predictor.predict_file(folder / "rows.csv", folder / "answers.csv", skip_bad_rows=True)
+    assert (folder / "answers.csv").read_text().splitlines()[2] == "the cat,,"
     copy = folder / "copy"
     model.save_adapter(name, copy)
     assert load_adapter(copy).weights.keys() == load_adapter(path).weights.keys()
@@ -295,4 +304,5 @@ def test_the_card_names_flags_of_this_command(run, folder):
     out, _ = run("card", "--adapter=pfeiffer", "--num_train_epochs=0.2")
     card, where = (out / "adapter" / "README.md").read_text(), f"--adapter_dir={out}/adapter"
     assert "run_adapt.py --nodo_train --text_files=FILES --adapter_dir=THIS_FOLDER" in card
+    assert "Labels" not in card and "| Task | masked_words |" in card
     run("evaluated", "--nodo_train", where)
