@@ -116,8 +116,8 @@ class MaskedWords(TaskType):
     ) -> str | None:
         """A text needs a mask among the word pieces that are read."""
         (text,), room = texts, inputs["max_seq_length"] - 2
-        # A piece has at least one character, so most texts need not be tokenized here.
-        if -1 < text.find(encoder.mask) < room:
+        # Most texts need not be tokenized here: a character, decomposed, is at most four pieces.
+        if 0 <= 4 * text.find(encoder.mask) < room:
             return None
         if encoder.mask_id() in encoder.with_masks(text)[:room]:
             return None
