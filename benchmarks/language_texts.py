@@ -22,8 +22,8 @@ PIECES, HIDDEN, LENGTH = 2000, 64, 16
 SIZES = {
     "hidden_size": HIDDEN,
     "intermediate_size": 4 * HIDDEN,
-    "num_hidden_layers": 4,
-    "num_attention_heads": 2,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
     "max_position_embeddings": LENGTH,
     "type_vocab_size": 2,
     "initializer_range": 0.1,
