@@ -37,9 +37,9 @@ Run = collections.namedtuple("Run", "adapters seed")
 NONE, PRESETS, SEEDS = "none", ("pfeiffer", "pfeiffer+inv"), range(5)
 BASE = Run("base", 0)
 FOLDER = runner.ROOT / "build" / "languages"
-BASE_EPOCHS, TEXT_EPOCHS, TASK_EPOCHS = 12, 2, 5
+BASE_EPOCHS, TEXT_EPOCHS, TASK_EPOCHS = 10, 1, 5
 COMMON = [f"--max_seq_length={LENGTH}", "--precision=float32", "--noreport"]
-TEXT = ["run_adapt.py", "--train_batch_size=64", *COMMON]
+TEXT = ["run_adapt.py", "--train_batch_size=128", *COMMON]
 TASK = ["run_classifier.py", "--task_name=tsv", "--text_a_column=text", "--label_column=label"]
 TASK += ["--do_train", "--adapter=pfeiffer", "--adapter_size=16", "--train_batch_size=32"]
 TASK += [f"--num_train_epochs={TASK_EPOCHS}", "--learning_rate=1e-3", *COMMON]
