@@ -18,9 +18,9 @@ CIPHER = str.maketrans(LATIN, "".join(chr(0x10D0 + number) for number in range(l
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 PIECES, HIDDEN, LENGTH = 2000, 64, 16
 # Small, because a base with few weights must share them between the languages (Dufter and Schütze
-# 2020, arXiv 2005.00396). In sequences of 64 it learned no more than the frequency of pieces in 2,900
-# steps of 4,096 pieces; in those of 16, whose pieces are close to each other, more after 2,300 steps of
-# 2,048.
+# 2020, arXiv 2005.00396). Its sequences are short, because their pieces are close to each other: in
+# those of 64 it learned no more than the frequency of pieces in 2,900 steps of 4,096 pieces; in
+# those of 16 it learns more after 2,300 steps of 2,048.
 SIZES = {
     "hidden_size": HIDDEN,
     "intermediate_size": 4 * HIDDEN,
