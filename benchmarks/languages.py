@@ -37,7 +37,7 @@ Run = collections.namedtuple("Run", "adapters seed")
 NONE, PRESETS, SEEDS = "none", ("pfeiffer", "pfeiffer+inv"), range(5)
 BASE = Run("base", 0)
 FOLDER = runner.ROOT / "build" / "languages"
-BASE_EPOCHS, TEXT_EPOCHS, TASK_EPOCHS = 10, 1, 5
+BASE_EPOCHS, TEXT_EPOCHS, TASK_EPOCHS = 8, 0.5, 3
 COMMON = [f"--max_seq_length={LENGTH}", "--precision=float32", "--noreport"]
 TEXT = ["run_adapt.py", "--train_batch_size=128", *COMMON]
 TASK = ["run_classifier.py", "--task_name=tsv", "--text_a_column=text", "--label_column=label"]
