@@ -151,7 +151,7 @@ def run(case, base, core):
 def facts(record):
     """What all rows have of a run's `run.json`, and the code that trained it."""
     return {
-        "eval": record["eval"],
+        "eval": record.get("eval"),
         "steps": record["global_step"],
         "cpu_seconds": round(record["train_cpu_seconds"], 1),
         ledger.CODE_KEY: training_code.digest(of_several=False),

@@ -90,8 +90,12 @@ def run_on_cores(
 
     while cases := missing():
         with futures.ThreadPoolExecutor(workers) as pool:
-            for future in [pool.submit(on_a_free_core, case) for case in cases]:
-                future.result()
+            try:
+                for future in futures.as_completed([pool.submit(on_a_free_core, c) for c in cases]):
+                    future.result()
+            except BaseException:
+                pool.shutdown(cancel_futures=True)  # Else the error is seen after all cases.
+                raise
 
 
 def run_worker(measure: Callable[..., Any]) -> bool:

@@ -1,0 +1,29 @@
+"""Cases on several cores: all are run, and an error ends the others."""
+
+import pytest
+
+from benchmarks import runner
+
+
+@pytest.mark.parametrize(("workers", "cores"), [(1, {None}), (2, {0, 1})])
+def test_all_cases_run(workers, cores):
+    left, used = [1, 2, 3, 4], set()
+
+    def run(case, core):
+        left.remove(case)
+        used.add(core)
+
+    runner.run_on_cores(lambda: list(left), run, workers)
+    assert not left and used and used <= cores
+
+
+def test_an_error_ends_the_cases_that_have_not_begun():
+    begun = []
+
+    def run(case, core):
+        begun.append(case)
+        raise ValueError(case)
+
+    with pytest.raises(ValueError):
+        runner.run_on_cores(lambda: list(range(1000)), run, 1)
+    assert len(begun) < 1000
