@@ -17,8 +17,6 @@ import gzip
 import os
 import pathlib
 import shlex
-import subprocess
-import sys
 import tempfile
 
 from benchmarks import languages, ledger, measuring, runner
@@ -109,18 +107,6 @@ def measure(run, data_dir, core):
     LEDGER.add("rows", [row | measuring.describe_machine(measuring.PACKAGES)])
 
 
-def _export_base():
-    """Writes the base that full tuning trained to `build/domain/base`, unless it is there."""
-    if (FOLDER / "base" / "config.json").exists():
-        return
-    files = [f"{FOLDER}/full/adapter", "--format=base", f"--output={FOLDER}/base"]
-    subprocess.run(
-        [sys.executable, "-m", "adapter_bert_tf", "store", "export", *files],
-        cwd=runner.ROOT,
-        check=True,
-    )
-
-
 def run_missing(data_dir, workers):
     """Runs the missing cases on `workers` cores; those on text before those of the task."""
     data_dir = os.path.abspath(data_dir)
@@ -135,7 +121,8 @@ def run_missing(data_dir, workers):
         )
 
     run_all("text")
-    _export_base()
+    if not (FOLDER / "base" / "config.json").exists():
+        runner.export_base(FOLDER / "full" / "adapter", FOLDER / "base")
     run_all("task")
 
 

@@ -17,8 +17,6 @@ import os
 import shlex
 import shutil
 import statistics
-import subprocess
-import sys
 import tempfile
 
 import numpy as np
@@ -101,12 +99,7 @@ def train_base(data_dir):
     print("***** base", flush=True)
     record = runner.run_record(base_command(out, FOLDER), out)
     shutil.rmtree(base, ignore_errors=True)
-    files = [out / "adapter", "--format=base", f"--base_model={FOLDER}", f"--output={base}"]
-    subprocess.run(
-        [sys.executable, "-m", "adapter_bert_tf", "store", "export", *map(str, files)],
-        cwd=runner.ROOT,
-        check=True,
-    )
+    runner.export_base(out / "adapter", base, f"--base_model={FOLDER}")
     row = {"aligned": aligned_pieces(base), "command": shlex.join(["python", *base_command("OUT")])}
     _add("base", BASE, row | facts(record))
     return base

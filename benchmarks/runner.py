@@ -67,6 +67,16 @@ def run_record(
     return record
 
 
+def export_base(
+    adapter: str | os.PathLike[str], folder: str | os.PathLike[str], *flags: str
+) -> None:
+    """Writes a base that a command trained with `--tuning=full`; `flags` are of `store export`."""
+    files = [str(adapter), "--format=base", f"--output={folder}", *flags]
+    subprocess.run(
+        [sys.executable, "-m", "adapter_bert_tf", "store", "export", *files], cwd=ROOT, check=True
+    )
+
+
 def run_on_cores(
     missing: Callable[[], Sequence[Case]], run: Callable[[Case, int | None], None], workers: int
 ) -> None:
