@@ -65,7 +65,10 @@ setup(
         # `store export --format=onnx`. TensorFlow writes LiteRT models; `litert` is their runtime.
         "onnx": ["tf2onnx>=1.17", "onnx>=1.19", "onnxruntime>=1.22"],
         "litert": ["ai-edge-litert>=2.0"],
+        # `adapter-bert score` and `abt.beam.Score`.
+        "beam": ["apache-beam>=2.77"],
         "test": [
+            "apache-beam>=2.77",
             "filelock>=3.16",
             "huggingface_hub>=0.34",
             "pytest>=9",

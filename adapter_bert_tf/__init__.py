@@ -46,10 +46,13 @@ _HOME = {
     "load_adapter": "adapter_bert_tf.store",
     "save_adapter": "adapter_bert_tf.store",
 }
-__all__ = sorted(_HOME)
+_ROOMS = ("beam",)
+__all__ = sorted([*_HOME, *_ROOMS])
 
 
 def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return importlib.import_module(f"{__name__}.{name}")
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(_HOME[name]), name)

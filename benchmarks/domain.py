@@ -46,17 +46,18 @@ LABELS, SEEDS = 500, range(3)
 TASK = [
     "run_classifier.py",
     "--task_name=crowdflower_disasters",
-    *("--do_train", "--do_eval", "--adapter=pfeiffer", f"--max_train_examples={LABELS}"),
+    *("--do_train", "--do_eval", f"--max_train_examples={LABELS}"),
     *("--max_seq_length=32", "--train_batch_size=32", "--num_train_epochs=10"),
     *("--learning_rate=1e-3", "--precision=float32", "--noreport"),
 ]
 # What the task is trained on, and its flags.
+NEW = "--adapter=pfeiffer"
 STARTS = {
-    "the base as it is": [],
-    "over pfeiffer+inv": ["--stack=TEXT/pfeiffer+inv"],
-    "over houlsby": ["--stack=TEXT/houlsby"],
+    "the base as it is": [NEW],
+    "over pfeiffer+inv": [NEW, "--stack=TEXT/pfeiffer+inv"],
+    "over houlsby": [NEW, "--stack=TEXT/houlsby"],
     "from pfeiffer+inv": ["--init_from=TEXT/pfeiffer+inv/adapter"],
-    "the adapted base": ["--base_model=TEXT/base"],
+    "the adapted base": [NEW, "--base_model=TEXT/base"],
 }
 
 

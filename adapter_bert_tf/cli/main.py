@@ -15,6 +15,7 @@ JOBS = {command.word: command for command in Command}
 # With their descriptions; by name, because only a command that runs may load TensorFlow.
 MODULES = {
     "predict": ("adapter_bert_tf.cli.predict", "answer the rows of a file, or one text"),
+    "score": ("adapter_bert_tf.cli.score", "answer files of any number, on Apache Beam"),
     "store": (
         "adapter_bert_tf.cli.store",
         "list, show, check, average, import and export adapters",

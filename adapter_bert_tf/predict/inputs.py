@@ -54,6 +54,11 @@ class CutRows:
         self.rows += len(are_cut)
         self.cut[limit] += int(are_cut.sum())
 
+    def merge(self, other: "CutRows") -> None:
+        """Adds the rows that another one has counted."""
+        self.rows += other.rows
+        self.cut += other.cut
+
     def warn(self, source: str = "") -> None:
         """Warns once of all rows that are cut."""
         if count := self.cut.total():

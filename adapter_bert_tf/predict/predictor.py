@@ -144,31 +144,30 @@ class Predictor:
         return list(self.stream(rows_of(texts, others), adapter))
 
     def stream(
-        self, rows: Iterable[Row], adapter: str | Sequence[str] | None = None
+        self,
+        rows: Iterable[Row],
+        adapter: str | Sequence[str] | None = None,
+        cut: CutRows | None = None,
     ) -> Iterator[dict[str, Any]]:
         """Yields the answer of each row, in order; a few thousand rows are in memory at a time.
 
         Args:
           rows: tuples of one text, or of two; for a tagger also lists of words.
           adapter: as in a call.
+          cut: counts the rows that are longer than their adapters read. None: a warning does.
         """
-        cut = CutRows()
-        yield from self._stream(rows, self._names(adapter), cut)
-        cut.warn()
-
-    def _stream(
-        self, rows: Iterable[Row], names: str | list[str], cut: CutRows
-    ) -> Iterator[dict[str, Any]]:
-        done = 0
+        names, done, counted = self._names(adapter), 0, CutRows() if cut is None else cut
         for part in tables.in_parts(rows, tables.AT_ONCE):
             same = [names] * len(part) if isinstance(names, str) else None
             row_names = same or list(names[done : done + len(part)])
             if len(row_names) < len(part):
                 raise InputError(f"One adapter a row. Received: {len(names)} names for more rows.")
-            yield from self._answers(part, row_names, done, cut)
+            yield from self._answers(part, row_names, done, counted)
             done += len(part)
         if isinstance(names, list) and done < len(names):
             raise InputError(f"One adapter a row. Received: {len(names)} names for {done} rows.")
+        if cut is None:
+            counted.warn()
 
     def predict_file(
         self,
@@ -207,7 +206,7 @@ class Predictor:
             storage.path_of(path),
             storage.path_of(output),
             config,
-            lambda rows: self._stream(rows, name, cut),
+            lambda rows: self.stream(rows, name, cut),
             given,
             lambda texts: self._problem(name, texts),
         )

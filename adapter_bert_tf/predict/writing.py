@@ -5,13 +5,23 @@ import csv
 import gzip
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import IO, Any, TypeAlias
+from typing import IO, Any, Protocol, TypeAlias
 
-from adapter_bert_tf.data.tables.stream import Row, Table, TableFormat
+from adapter_bert_tf.data.tables.stream import Row, TableFormat
 from adapter_bert_tf.errors import InputError, Unsupported
 from adapter_bert_tf.sanitize import preview
 
 WriteRow: TypeAlias = Callable[[Row, Sequence[Any]], None]
+
+
+class Head(Protocol):
+    """What a writer knows of a table: its path, for messages, and the names of its columns."""
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def names(self) -> Sequence[str] | None: ...
 
 
 def fill_empty(cells: Iterable[Any]) -> list[Any]:
@@ -31,7 +41,7 @@ def unused_names(names: Sequence[str], taken: Collection[str]) -> list[str]:
 
 @contextlib.contextmanager
 def open_writer(
-    path: str, file_format: TableFormat, table: Table, answer_names: Sequence[str]
+    path: str, file_format: TableFormat, table: Head, answer_names: Sequence[str]
 ) -> Iterator[WriteRow]:
     """Yields a function that writes a row of `table` and the cells of its answer, locally."""
     opened: Any = gzip.open if file_format.gzipped else open
@@ -50,7 +60,7 @@ def open_writer(
         yield lambda row, answer: write([*_cells(row, table), *map(_answer_cell, answer)])
 
 
-def _cells(row: Row, table: Table) -> list[str]:
+def _cells(row: Row, table: Head) -> list[str]:
     """The values of a row as texts, in the order of the table's columns."""
     if table.names is None:
         return list(row.values.values())

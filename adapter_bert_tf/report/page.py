@@ -48,7 +48,9 @@ def _require_writable(target: str) -> None:
 
 
 def is_report(target: str) -> bool:
-    """Whether a file is a report page."""
+    """Whether a path is a report page, itself and not by a link."""
+    if storage.is_link(target) or not storage.exists(target):
+        return False
     return SIGNATURE in storage.read_bytes(target, MAX_HEAD)
 
 

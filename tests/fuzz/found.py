@@ -181,4 +181,8 @@ FOUND = {
         "windows kept",
         Case({"fc458e6ff9a1e3f7/done.json": b'{"count": 1, "name": "\\ud800", "sha256": []}'}),
     ),
+    "a report that is a link to nowhere": (
+        "output folders",
+        Case({"report.html": Link("nowhere")}, {"overwrite": True}),
+    ),
 }

@@ -8,7 +8,7 @@ import io
 import json
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import IO, Any
 
 from adapter_bert_tf import storage
@@ -165,33 +165,18 @@ class Table:
             is_header = self.format.header and not width
             width = width or len(cells)
             if is_header:
-                self.names = self._header(cells)
+                self.names = header_of(self.path, cells)
                 continue
             for number in blank:
-                yield self._row(number, [""])
+                yield row_of(self.names, number, [""])
             blank.clear()
-            yield self._row(line, cells)
+            yield row_of(self.names, line, cells)
         if self.format.header and not width:
             raise Damaged(f"{self.path} is empty: it has no column names.")
 
-    def _header(self, cells: list[str]) -> list[str]:
-        names = [name.strip() for name in cells]
-        if len(set(names)) < len(names):
-            raise InputError(f"{self.path}: two columns have one name. Received: {preview(names)}")
-        return names
-
-    def _row(self, line: int, cells: list[str]) -> Row:
-        if self.names is None:
-            return Row(line, {str(number): cell for number, cell in enumerate(cells)})
-        surplus = len(cells) > len(self.names) and (
-            f"{len(cells)} cells under a header of {len(self.names)}. Is a delimiter in a text not "
-            "quoted?"
-        )
-        return Row(line, dict(zip(self.names, cells, strict=False)), surplus or None)
-
     def _parquet_rows(self) -> Iterator[Row]:
         """Rows of a Parquet file; the number of a row stands for its line."""
-        pyarrow = _import_pyarrow()
+        pyarrow = import_pyarrow()
         try:
             file = pyarrow.parquet.ParquetFile(self._raw)
             self.names = list(file.schema_arrow.names)
@@ -209,7 +194,7 @@ class Table:
             if not line.strip():
                 continue
             self._line = number
-            row = _json_row(number, line)
+            row = json_row(number, line)
             if self.names is None and row.error:
                 before.append(row)
                 continue
@@ -224,7 +209,8 @@ class Table:
             )
 
 
-def _import_pyarrow() -> Any:
+def import_pyarrow() -> Any:
+    """Imports pyarrow with its reader of Parquet. Raises `InputError` if it is missing."""
     try:
         import pyarrow.parquet  # Takes half a second.
     except ImportError as error:
@@ -248,7 +234,26 @@ def cell_text(value: Any) -> str:
     return "" if value is None else str(value)  # Dates and decimals of Parquet.
 
 
-def _json_row(number: int, line: str) -> Row:
+def header_of(path: str, cells: Sequence[str]) -> list[str]:
+    """The column names of a table. Raises `InputError` if two are equal."""
+    names = [name.strip() for name in cells]
+    if len(set(names)) < len(names):
+        raise InputError(f"{path}: two columns have one name. Received: {preview(names)}")
+    return names
+
+
+def row_of(names: Sequence[str] | None, line: int, cells: Sequence[str]) -> Row:
+    """The row of a line's cells; `names` are those of the columns, None without a header."""
+    if names is None:
+        return Row(line, {str(number): cell for number, cell in enumerate(cells)})
+    surplus = len(cells) > len(names) and (
+        f"{len(cells)} cells under a header of {len(names)}. Is a delimiter in a text not quoted?"
+    )
+    return Row(line, dict(zip(names, cells, strict=False)), surplus or None)
+
+
+def json_row(number: int, line: str) -> Row:
+    """The row of a line of JSON; it has an error where the line is no object."""
     try:
         value = parse_json(line, distinct=True)
     except ValueError as error:

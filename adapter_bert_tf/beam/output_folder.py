@@ -1,0 +1,109 @@
+"""The output folder of scoring jobs: which job it holds, and what may be written to it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from adapter_bert_tf import storage
+from adapter_bert_tf.beam.plan import SUMMARY, Job
+from adapter_bert_tf.beam.rows import InputFile, output_stem
+from adapter_bert_tf.beam.shards import BAD_ROWS, ENDINGS, PARTS
+from adapter_bert_tf.errors import Occupied
+from adapter_bert_tf.output.atomic import require_creatable
+from adapter_bert_tf.output.records import digest, read_record, write_record
+
+RECORD = "score.json"
+
+
+def identity(job: Job) -> dict[str, Any]:
+    """What makes another job of a job, whatever its files: a change would mix two in one folder."""
+    adapters = job.adapters
+    return {
+        "adapters": {name: digest(config) for name, config in adapters.configs.items()},
+        "adapter_column": adapters.column,
+        "stack": _plain(adapters.stack),
+        "base": adapters.base,
+        "text_columns": list(job.text_columns),
+        "reading": {name: value for name, value in job.reading.items() if value is not None},
+        "format": job.output.ending,
+        "part_rows": job.part_rows,
+    }
+
+
+def _plain(stack: Any) -> Any:
+    return dict(stack) if isinstance(stack, Mapping) else stack
+
+
+def prepare(job: Job, files: Sequence[InputFile], overwrite: bool) -> None:
+    """Makes an output folder that of a job; removes what earlier runs wrote of changed files.
+
+    Raises `InputError` if the folder holds another job or foreign files; then nothing is changed.
+    """
+    folder = job.output.folder
+    require_creatable(folder)
+    record, own = read_record(os.path.join(folder, RECORD)), identity(job)
+    if record is None:
+        _require_empty(folder)
+    else:
+        _take_over(job, files, record, own, overwrite)
+    now = {file.name: [file.length, file.mtime_nsec] for file in files}
+    write_record(os.path.join(folder, RECORD), {"job": own, "files": now})
+
+
+def _require_empty(folder: str) -> None:
+    if storage.exists(folder) and (not storage.isdir(folder) or storage.listdir(folder)):
+        raise Occupied(
+            f"{folder!r} has files that are not of a scoring job. Choose another folder for the "
+            "output."
+        )
+
+
+def _take_over(
+    job: Job, files: Sequence[InputFile], record: dict[str, Any], own: Any, overwrite: bool
+) -> None:
+    folder = job.output.folder
+    earlier, scored = record.get("job"), record.get("files")
+    earlier, scored = (v if isinstance(v, dict) else {} for v in (earlier, scored))
+    different = [name for name, value in own.items() if earlier.get(name) != value]
+    now = {file.name: [file.length, file.mtime_nsec] for file in files}
+    gone = [name for name in scored if name not in now]
+    if (different or gone) and not overwrite:
+        what = f"another job, which differs in {', '.join(different)}"
+        what = what if different else f"the rows of {gone[0]}, which is not among the files now"
+        raise Occupied(
+            f"{folder!r} holds {what}. Choose another folder, or pass overwrite=True to replace "
+            "what it holds.",
+            "overwrite=True",
+        )
+    changed = [name for name in scored if different or now.get(name) != scored[name]]
+    _remove(folder, {output_stem(name) for name in changed})
+    if storage.exists(os.path.join(folder, SUMMARY)):
+        storage.remove(os.path.join(folder, SUMMARY))
+
+
+def _remove(folder: str, stems: set[str]) -> None:
+    """Removes the shards and bad rows of files; first the records that these are whole."""
+    if not stems:
+        return
+    found = [
+        os.path.relpath(os.path.join(place, name), folder)
+        for place, _, names in storage.walk(folder)
+        for name in names
+    ]
+    own = [name for name in found if _stem_of(name) in stems]
+    for name in sorted(own, key=lambda name: not name.startswith(PARTS)):
+        storage.remove(os.path.join(folder, name))
+
+
+def _stem_of(name: str) -> str | None:
+    """The file whose shard, bad rows or record has a name; None for other names."""
+    for inner in (PARTS, BAD_ROWS):
+        name = name.removeprefix(f"{inner}/")
+    for ending in (*ENDINGS, ".json"):
+        if name.endswith(ending):
+            stem = name.removesuffix(ending)
+            before, _, number = stem.rpartition("-")
+            return before if len(number) >= 5 and number.isdigit() else stem
+    return None

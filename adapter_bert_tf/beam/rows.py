@@ -1,0 +1,175 @@
+"""Files of rows as a job sees them: found, opened at any row, and cut into parts."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import gzip
+import itertools
+import os
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from adapter_bert_tf import storage
+from adapter_bert_tf.beam.parquet_rows import ParquetRows
+from adapter_bert_tf.beam.remote_file import open_file
+from adapter_bert_tf.beam.text_rows import TEXT, Layout, Place, TextRows
+from adapter_bert_tf.data.plain_text.files import fixed_part, is_pattern
+from adapter_bert_tf.data.tables.stream import (
+    Row,
+    TableFormat,
+    extension_of,
+    table_format,
+    with_found_delimiter,
+)
+from adapter_bert_tf.errors import Damaged, NotFound, Unavailable, Unsupported
+from adapter_bert_tf.predict.columns import reading_options
+from adapter_bert_tf.sanitize import truncate
+
+READ = (".csv", ".tsv", ".jsonl", TEXT, ".parquet")
+Rows: TypeAlias = TextRows | ParquetRows
+
+
+@dataclasses.dataclass(frozen=True)
+class InputFile:
+    """A file to score.
+
+    `name` is its path below the folder that is named without wildcards: it names the rows and the
+    output, wherever the files are.
+    """
+
+    path: str
+    name: str
+    length: int  # Bytes.
+    mtime_nsec: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """Rows of a file that one worker scores and writes at a time."""
+
+    file: InputFile
+    form: TableFormat
+    layout: Layout
+    number: int  # In the file, from 0.
+    start: Place
+    first: int  # The number of its first row in the file, from 0.
+    num_rows: int
+
+
+def find_files(paths: Sequence[str]) -> list[InputFile]:
+    """The files that paths, folders and patterns stand for, each once, by name.
+
+    A folder stands for the files in and below it whose name has an ending of a table or a text;
+    hidden ones, and those that begin with `_`, are left out. Raises `InputError` for a path that
+    stands for none.
+    """
+    found: dict[str, InputFile] = {}
+    for path in paths:
+        for file in _files_at(path):
+            found.setdefault(storage.real(file.path), file)
+    files = sorted(found.values(), key=lambda file: file.name)
+    for one, other in itertools.pairwise(files):
+        if _output_name(one) == _output_name(other):
+            raise Unsupported(
+                f"{one.path} and {other.path} would have the same output, {_output_name(one)}. "
+                "Give the folder above both, or one of them."
+            )
+    return files
+
+
+def _output_name(file: InputFile) -> str:
+    return output_stem(file.name)
+
+
+def output_stem(name: str) -> str:
+    """The name of a file without its ending: `a/b` for `a/b.csv.gz`."""
+    return os.path.splitext(name.removesuffix(".gz"))[0]
+
+
+def _files_at(path: str) -> list[InputFile]:
+    if is_pattern(path):
+        root = fixed_part(path)
+        files = [file for file in sorted(storage.glob(path)) if not storage.isdir(file)]
+        nothing = f"No file matches {path!r}."
+    elif storage.isdir(path):
+        root, files = (
+            path,
+            [
+                os.path.join(folder, name)
+                for folder, _, names in storage.walk(path)
+                for name in sorted(names)
+                if extension_of(name) in READ
+                and _is_listed(os.path.join(folder, name)[len(path) :])
+            ],
+        )
+        nothing = f"The folder {path!r} has no file {', '.join(READ)}."
+    else:
+        root, files = os.path.dirname(path), [path] if storage.exists(path) else []
+        nothing = f"There is no file {path!r}."
+    if not files:
+        raise NotFound(nothing)
+    return [_input_file(file, root) for file in files]
+
+
+def _is_listed(name: str) -> bool:
+    return not any(part.startswith((".", "_")) for part in name.split("/"))
+
+
+def _input_file(path: str, root: str) -> InputFile:
+    if extension_of(path) not in READ:
+        raise Unsupported(f"A file's name ends with {', '.join(READ)}. Received: {path!r}")
+    stat = storage.stat(path)
+    name = path[len(root) :].lstrip("/") if path.startswith(root) else os.path.basename(path)
+    return InputFile(path, name, stat.length, stat.mtime_nsec)
+
+
+def format_of(path: str, config: Mapping[str, Any], given: Mapping[str, Any]) -> TableFormat:
+    """How a file is read: as the table of an adapter, unless the user says otherwise.
+
+    `config` is that of the adapter; `given` are `delimiter`, `header`, `quoted` and `encoding`.
+    """
+    encoding = given.get("encoding") or "utf-8"
+    if extension_of(path) == TEXT:
+        return TableFormat(TEXT, path.endswith(".gz"), "\t", False, False, encoding)
+    options = reading_options(config, path, given)
+    form = table_format(path, **options)
+    return with_found_delimiter(path, form) if options.get("delimiter") is None else form
+
+
+@contextlib.contextmanager
+def open_rows(path: str, form: TableFormat) -> Iterator[Rows]:
+    """Yields the rows of an open file. Raises `InputError` for a damaged or unreadable one."""
+    try:
+        with open_file(path) as file:
+            is_parquet = form.extension == ".parquet"
+            yield ParquetRows(path, file) if is_parquet else TextRows(path, form, file)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        reason = truncate(str(error), 200)
+        raise Damaged(f"{path} is damaged or incomplete: {reason}. Copy it again.") from error
+    except PermissionError as error:
+        raise Unavailable(f"Cannot read {path}: {storage.reason(error)}") from error
+
+
+def cut(file: InputFile, form: TableFormat, num_rows: int) -> Iterator[tuple[Part, list[Row]]]:
+    """Yields the parts of a file, of `num_rows` rows each but the last, and their rows."""
+    with open_rows(file.path, form) as rows:
+        layout = rows.layout()
+        start, number, inside = layout.start, 0, list[Row]()
+        for place, row in rows.read(layout, layout.start):
+            if not inside:
+                start = place
+            inside.append(row)
+            if len(inside) == num_rows:
+                yield Part(file, form, layout, number, start, number * num_rows, num_rows), inside
+                number, inside = number + 1, []
+        if inside or number == 0:
+            yield Part(file, form, layout, number, start, number * num_rows, len(inside)), inside
+
+
+def read_part(part: Part) -> list[Row]:
+    """The rows of a part."""
+    with open_rows(part.file.path, part.form) as rows:
+        read = rows.read(part.layout, part.start)
+        return [row for _, row in itertools.islice(read, part.num_rows)]

@@ -1,0 +1,89 @@
+"""Counts of scored rows: of a part, and of all."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from adapter_bert_tf.beam.scorer import Answered
+
+MOST_LABELS = 1000  # That are counted, each with its name.
+# Types of the columns of answers; all others are numbers.
+TEXTS = {"label", "labels", "answer", "entities", "words", "tags"}
+COUNTS = {"start", "end"}
+
+
+def type_of_column(name: str) -> type:
+    """The type of an answer's column."""
+    plain = name.replace("predicted_", "")
+    if plain in TEXTS:
+        return str
+    return int if plain in COUNTS else float
+
+
+def score_of(answered: Answered) -> float | None:
+    """The score of an answer, or the probability of its best label or text; None for others."""
+    cells = answered.cells or {}
+    for name in ("score", "probability"):
+        if isinstance(cells.get(name), float):
+            return cells[name]
+    probabilities = [v for k, v in cells.items() if k.startswith("probability_")]
+    return max(probabilities, default=None)
+
+
+@dataclasses.dataclass
+class Totals:
+    """Counts of rows, labels and word pieces; and the range and sum of scores."""
+
+    parts: int = 0
+    rows: int = 0
+    bad_rows: int = 0
+    cut_rows: int = 0  # Longer than their adapter reads.
+    word_pieces: int = 0
+    labels: dict[str, int] = dataclasses.field(default_factory=dict)
+    scored: int = 0  # Answers that have a score or a probability.
+    score_sum: float = 0.0
+    score_min: float | None = None
+    score_max: float | None = None
+
+    def add(self, answered: Answered) -> None:
+        """Counts a row."""
+        self.rows += 1
+        if answered.cells is None:
+            self.bad_rows += 1
+            return
+        self.word_pieces += answered.pieces
+        label, score = answered.cells.get("label"), score_of(answered)
+        if label is not None:
+            self._add_label(label, 1)
+        if score is not None:
+            self._add_scores(1, score, score, score)
+
+    def merge(self, other: Totals) -> None:
+        """Adds the counts of other rows."""
+        for name in ("parts", "rows", "bad_rows", "cut_rows", "word_pieces"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for label, count in other.labels.items():
+            self._add_label(label, count)
+        if other.score_min is not None and other.score_max is not None:
+            self._add_scores(other.scored, other.score_sum, other.score_min, other.score_max)
+
+    def _add_label(self, label: str, count: int) -> None:
+        if label in self.labels or len(self.labels) < MOST_LABELS:
+            self.labels[label] = self.labels.get(label, 0) + count
+
+    def _add_scores(self, count: int, total: float, least: float, most: float) -> None:
+        self.scored += count
+        self.score_sum += total
+        self.score_min = least if self.score_min is None else min(self.score_min, least)
+        self.score_max = most if self.score_max is None else max(self.score_max, most)
+
+    def as_json(self) -> dict[str, Any]:
+        """The counts as values of JSON."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Totals:
+        """The counts of `as_json`, among other values."""
+        return cls(**{f.name: values[f.name] for f in dataclasses.fields(cls) if f.name in values})

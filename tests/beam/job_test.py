@@ -1,0 +1,311 @@
+"""A job answers as `predict` does, in shards that are whole or not there, and goes on."""
+
+import csv
+import glob
+import gzip
+import json
+import os
+import pathlib
+
+import pyarrow.parquet
+import pytest
+
+from adapter_bert_tf.beam import job as jobs
+from adapter_bert_tf.beam import shards
+from adapter_bert_tf.beam.scorer import Scorer
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.predict.predictor import Predictor
+from tests.predict.predictor_test import BASE, PAIRS, SCORES, SPANS, texts
+from tests.refusals import raises_code
+
+COLUMNS = ("sentence1", "sentence2")
+
+
+def write_csv(path, rows, names=("id", *COLUMNS)):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "w", newline="") as file:
+        csv.writer(file).writerows([names, *rows])
+
+
+def pairs(count, seed=0):
+    both = zip(texts(count, seed), texts(count, seed + 1), strict=True)
+    return [(f"{i:03d}", *pair) for i, pair in enumerate(both)]
+
+
+@pytest.fixture
+def asked(tmp_path):
+    """A folder of two tables, of 23 and 9 rows."""
+    write_csv(tmp_path / "in" / "a.csv", pairs(23))
+    write_csv(tmp_path / "in" / "b.csv", pairs(9, seed=2))
+    return tmp_path / "in"
+
+
+def score(inputs, output, adapters=(PAIRS,), **options):
+    options = {"base": BASE, "part_rows": 10, "batch_size": 4} | options
+    columns = dict(zip(("text_a_column", "text_b_column"), COLUMNS, strict=True))
+    inputs = [str(path) for path in (inputs if isinstance(inputs, list) else [inputs])]
+    adapters = [adapter if isinstance(adapter, tuple) else ("", adapter) for adapter in adapters]
+    return jobs.score(adapters, inputs, str(output), **columns | options)
+
+
+def read(output, pattern="*.csv"):
+    """Rows of the shards, in the order of their keys."""
+    files = sorted(glob.glob(f"{output}/{pattern}"))
+    rows = [row for path in files for row in csv.DictReader(read_text(path).splitlines())]
+
+    return sorted(rows, key=lambda row: (row["source_file"], int(row["source_row"])))
+
+
+def read_text(path):
+    return pathlib.Path(path).read_text()
+
+
+def contents(output):
+    """What a job has written, but for the names of its runs."""
+    files = {p for p in pathlib.Path(output).rglob("*") if p.is_file()}
+    texts_by_name = {str(p.relative_to(output)): p.read_text() for p in files}
+    for name, text in texts_by_name.items():
+        if name == "summary.json" or name.startswith("_parts"):
+            texts_by_name[name] = {k: v for k, v in json.loads(text).items() if k != "run"}
+    return texts_by_name
+
+
+def test_answers_are_those_of_predict(asked, tmp_path):
+    summary = score(asked, tmp_path / "out")
+    assert summary["rows"] == 32 and summary["parts"] == 4 and not summary["bad_rows"]
+    assert summary["labels"].keys() <= {"0", "1"} and sum(summary["labels"].values()) == 32
+    predictor = Predictor(PAIRS, base=BASE, batch_size=4)
+    rows = read(tmp_path / "out")
+    assert len(rows) == 32 and rows[0]["id"] == "000"
+    answers = predictor([(row[COLUMNS[0]], row[COLUMNS[1]]) for row in rows])
+    for row, answer in zip(rows, answers, strict=True):
+        assert row["label"] == answer["label"]
+        found = [float(row[f"probability_{label}"]) for label in ("0", "1")]
+        assert found == pytest.approx(list(answer["probabilities"].values()), abs=1e-6)
+    keys = [(row["source_file"], int(row["source_row"])) for row in rows]
+    assert keys == [("a.csv", i) for i in range(23)] + [("b.csv", i) for i in range(9)]
+
+
+def test_equal_parts_have_equal_bytes(asked, tmp_path):
+    score(asked, tmp_path / "out")
+    predictor = Predictor(PAIRS, base=BASE, batch_size=4)
+    rows = read(tmp_path / "out", "a-00001.csv")
+    answers = predictor([(row[COLUMNS[0]], row[COLUMNS[1]]) for row in rows])
+    found = [float(row["probability_1"]) for row in rows]
+    assert found == [answer["probabilities"]["1"] for answer in answers]
+
+
+def test_a_second_run_writes_the_same(asked, tmp_path):
+    score(asked, tmp_path / "out")
+    before = contents(tmp_path / "out")
+    score(asked, tmp_path / "out")
+    assert contents(tmp_path / "out") == before
+
+
+def test_resume_leaves_out_what_is_whole(asked, tmp_path, monkeypatch):
+    expected = contents_of_undisturbed(asked, tmp_path)
+    out = tmp_path / "out"
+    failing(monkeypatch, "a-00002")
+    with raises_code("unavailable", "resume"):
+        score(asked, out)
+    monkeypatch.undo()
+    whole = sorted(p.name for p in (out / "_parts").glob("*-0*.json"))
+    assert whole and not (out / "summary.json").exists() and len(whole) < 4
+    assert [p for p in out.glob("*") if p.name.startswith(".")] == []
+    called = counted(monkeypatch)
+    score(asked, out, resume=True)
+    assert contents(out) == expected and len(called) == 4 - len(whole)
+
+
+def contents_of_undisturbed(asked, tmp_path):
+    score(asked, tmp_path / "undisturbed")
+    return contents(tmp_path / "undisturbed")
+
+
+def failing(monkeypatch, stem):
+    """The disk is full when a part is written."""
+    replace_file = shards.replace_file
+
+    def full(path, overwrite):
+        if stem in path:
+            raise OSError(28, "No space left on device", path)
+        return replace_file(path, overwrite)
+
+    monkeypatch.setattr(shards, "replace_file", full)
+
+
+def counted(monkeypatch):
+    called, call = [], Scorer.__call__
+
+    def counting(self, rows):
+        called.append(len(rows))
+        return call(self, rows)
+
+    monkeypatch.setattr(Scorer, "__call__", counting)
+    return called
+
+
+def test_files_that_are_added_or_changed_are_scored(asked, tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    score(asked, out)
+    write_csv(asked / "b.csv", pairs(4, seed=5))
+    write_csv(asked / "c.csv", pairs(3, seed=6))
+    called = counted(monkeypatch)
+    summary = score(asked, out, resume=True)
+    assert called == [4, 3] or called == [3, 4]
+    assert summary["rows"] == 30 == len(read(out))
+    os.remove(asked / "c.csv")
+    with raises_code("occupied", "overwrite=True"):
+        score(asked, out, resume=True)
+
+
+BAD = {
+    "no text": (["007"], "no text"),
+    "too many cells": (["007", "x", "y", "z"], "4 cells"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_rows_cost_themselves(case, asked, tmp_path):
+    cells, reason = BAD[case]
+    rows = [list(row) for row in pairs(23)]
+    rows[7] = cells
+    write_csv(asked / "a.csv", rows)
+    summary = score(asked, tmp_path / "out")
+    assert summary["rows"] == 32 and summary["bad_rows"] == 1
+    (letter,) = (tmp_path / "out" / "_bad_rows").glob("*")
+    bad = json.loads(letter.read_text())
+    assert letter.name == "a-00000.jsonl" and reason in bad["reason"]
+    assert (bad["source_file"], bad["source_row"], bad["line"]) == ("a.csv", 7, 9)
+    assert bad["row"]["id"] == "007"
+    assert [row["source_row"] for row in read(tmp_path / "out")].count("7") == 1  # Of b.csv.
+    with raises_code("invalid", "max_bad_rows"):
+        score(asked, tmp_path / "strict", max_bad_rows=0)
+    assert not list((tmp_path / "strict").glob("*.csv"))  # Nothing was scored.
+    assert score(asked, tmp_path / "lenient", max_bad_rows=1)["bad_rows"] == 1
+
+
+def test_a_row_that_the_model_cannot_answer(asked, tmp_path, monkeypatch):
+    """A poisoned row costs itself, though its batch fails as a whole."""
+    call = Predictor.stream
+
+    def poisoned(self, rows, *args):
+        rows = list(rows)
+        if any(row[0] == "poison" for row in rows):
+            raise ValueError("poisoned")
+        return call(self, rows, *args)
+
+    monkeypatch.setattr(Predictor, "stream", poisoned)
+    rows = [list(row) for row in pairs(23)]
+    rows[13][1] = "poison"
+    write_csv(asked / "a.csv", rows)
+    assert score(asked, tmp_path / "out")["bad_rows"] == 1
+    bad = json.loads((tmp_path / "out" / "_bad_rows" / "a-00001.jsonl").read_text())
+    assert bad["source_row"] == 13 and "poisoned" in bad["reason"]
+    assert len(read(tmp_path / "out")) == 31
+
+
+def test_a_damaged_file_is_named_and_the_others_are_scored(asked, tmp_path):
+    whole = gzip.compress(b"id,sentence1,sentence2\n" + b"1,x,y\n" * 50)
+    (asked / "c.csv.gz").write_bytes(whole[:-8])
+    summary = score(asked, tmp_path / "out")
+    (damaged,) = summary["damaged_files"]
+    assert damaged["file"] == "c.csv.gz" and "incomplete" in damaged["reason"]
+    assert {row["source_file"] for row in read(tmp_path / "out")} >= {"a.csv", "b.csv"}
+    (asked / "c.csv.gz").write_bytes(whole)
+    summary = score(asked, tmp_path / "out", resume=True)
+    assert summary["rows"] == 82 and not summary["damaged_files"]
+
+
+def test_every_format_is_written(asked, tmp_path):
+    score(asked / "b.csv", tmp_path / "csv")
+    expected = [dict(row) for row in read(tmp_path / "csv")]
+    for ending in shards.ENDINGS:
+        score(asked / "b.csv", tmp_path / ending, ending=ending)
+        rows = rows_in(tmp_path / ending / f"b-00000{ending}")
+        assert [{k: str(v) for k, v in row.items()} for row in rows] == expected, ending
+
+
+def rows_in(path):
+    if path.suffix == ".parquet":
+        return pyarrow.parquet.read_table(path).to_pylist()
+    content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    if ".jsonl" in path.name:
+        return [json.loads(line) for line in content.splitlines()]
+    delimiter = "," if ".csv" in path.name else "\t"
+    return list(csv.DictReader(content.decode().splitlines(), delimiter=delimiter))
+
+
+def test_parquet_keeps_its_types(asked, tmp_path):
+    table = pyarrow.table(
+        {"id": [1, 2], "when": pyarrow.array([0, 1], pyarrow.date32())}
+        | {name: texts(2) for name in COLUMNS}
+    )
+    pyarrow.parquet.write_table(table, asked / "c.parquet")
+    score(asked / "c.parquet", tmp_path / "out")
+    written = pyarrow.parquet.read_table(tmp_path / "out" / "c-00000.parquet")
+    assert written.schema.field("when").type == pyarrow.date32()
+    assert written.column("id").to_pylist() == [1, 2]
+    assert written.schema.field("probability_1").type == pyarrow.float64()
+
+
+def test_a_column_names_the_adapter_of_a_row(tmp_path):
+    rows = [
+        (*row, name) for row, name in zip(pairs(4), ["mrpc", "sts-b", "none", "mrpc"], strict=True)
+    ]
+    write_csv(tmp_path / "in" / "a.csv", rows, ("id", *COLUMNS, "task"))
+    options = {"adapters": (PAIRS, ("sts-b", SCORES)), "adapter_column": "task"}
+    summary = score(tmp_path / "in", tmp_path / "out", **options)
+    first, second, last = read(tmp_path / "out")
+    assert summary["bad_rows"] == 1 and first["score"] == last["score"] == ""
+    assert second["label"] == "" and second["score"] and first["label"]
+
+
+def test_questions(tmp_path):
+    write_csv(tmp_path / "in" / "a.csv", pairs(5))
+    score(tmp_path / "in", tmp_path / "out", adapters=(SPANS,))
+    assert all(row["answer"] in row[COLUMNS[1]] for row in read(tmp_path / "out"))
+
+
+REFUSED = {
+    "another job": ({"part_rows": 5}, "occupied"),
+    "a format": ({"ending": ".xml"}, "invalid"),
+    "a runner": ({"runner": "NoSuchRunner"}, "unavailable"),
+    "a flag": ({"beam_options": ["--no_such_flag=1"]}, "invalid"),
+    "workers of another runner": ({"runner": "PortableRunner", "workers": 2}, "conflict"),
+    "two adapters": ({"adapters": (PAIRS, SCORES)}, "missing"),
+    "no workers": ({"workers": 0}, "invalid"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_refused_before_anything_starts(case, asked, tmp_path):
+    options, code = REFUSED[case]
+    score(asked, tmp_path / "out")
+    before = contents(tmp_path / "out")
+    with pytest.raises(InputError) as raised:
+        score(asked, tmp_path / "out", **options)
+    assert raised.value.code == code and contents(tmp_path / "out") == before
+
+
+def test_a_folder_of_others_is_refused(asked, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "notes.txt").write_text("mine")
+    with raises_code("occupied"):
+        score(asked, tmp_path / "out", overwrite=True)
+
+
+def test_another_job_is_replaced_as_a_whole(asked, tmp_path):
+    out = tmp_path / "out"
+    score(asked, out, part_rows=5)
+    (out / "notes.txt").write_text("mine")
+    score(asked, out, part_rows=10, overwrite=True)
+    assert len(read(out)) == 32 and (out / "notes.txt").read_text() == "mine"
+
+
+def test_tables_of_other_columns_are_refused(asked, tmp_path):
+    write_csv(asked / "c.csv", pairs(2), ("other", *COLUMNS))
+    with raises_code("mismatch"):
+        score(asked, tmp_path / "out")
+    write_csv(asked / "c.csv", [row[::-1] for row in pairs(2)], ("id", *COLUMNS)[::-1])
+    assert score(asked, tmp_path / "out")["rows"] == 34  # The order may differ.

@@ -1,0 +1,205 @@
+"""Rows are those of `predict`, from any part on; a row that cannot be read costs itself."""
+
+import contextlib
+import csv
+import gzip
+import io
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from adapter_bert_tf.beam import text_rows
+from adapter_bert_tf.beam.rows import cut, find_files, open_rows, read_part
+from adapter_bert_tf.beam.text_rows import LONGEST
+from adapter_bert_tf.data.tables.stream import TableFormat, open_table, table_format
+from adapter_bert_tf.errors import InputError
+from tests.refusals import raises_code
+
+
+def form_of(path, **reading):
+    if str(path).removesuffix(".gz").endswith(".txt"):
+        return TableFormat(".txt", str(path).endswith(".gz"), "\t", False, False, "utf-8")
+    return table_format(str(path), **reading)
+
+
+def put(folder, name, content):
+    data = content if isinstance(content, bytes) else content.encode()
+    path = folder / name
+    path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    return path
+
+
+def rows_of(path, form):
+    with open_rows(str(path), form) as rows:
+        layout = rows.layout()
+        return [row for _, row in rows.read(layout, layout.start)]
+
+
+def parts_of(path, num_rows, form):
+    (file,) = find_files([str(path)])
+    return list(cut(file, form, num_rows))
+
+
+# Name, content, reading, and the values of each row; a text is what its error names.
+FORMS = {
+    "csv": ("a.csv", 'id,text\n1,x\n2,"y, ""z""\nw"\n', {}, [["1", "x"], ["2", 'y, "z"\nw']]),
+    "tsv": ("a.tsv", 'id\ttext\n1\tx\n2\ty "z\n', {}, [["1", "x"], ["2", 'y "z']]),
+    "no last line end": ("a.csv", "id,text\n1,x", {}, [["1", "x"]]),
+    "mark, carriage returns": (
+        "a.csv",
+        "\ufeffid,text\r\n1,é\r\n2,y\r\n",
+        {},
+        [["1", "é"], ["2", "y"]],
+    ),
+    "a lone carriage return": (
+        "a.csv",
+        "id,text\n1,x\r2,y\n3,z\n",
+        {},
+        [["1", "x"], ["2", "y"], ["3", "z"]],
+    ),
+    "latin-1": ("a.csv", "a\né\n".encode("latin-1"), {"encoding": "latin-1"}, [["é"]]),
+    "blank lines": ("a.csv", "\nid,text\n1,x\n\n2,y\n\n", {}, [["1", "x"], ["2", "y"]]),
+    "a blank row": ("a.csv", "text\nx\n\ny\n\n", {}, [["x"], [""], ["y"]]),
+    "no header": ("a.tsv", "1\tx\n2\ty\n", {"header": False}, [["1", "x"], ["2", "y"]]),
+    "objects": ("a.jsonl", '\n{"a": 1}\n{"a": "x", "b": null}\n', {}, [[1], ["x", None]]),
+    "texts": ("a.txt", "x, y\n\n z \n", {}, [["x, y"], ["z"]]),
+    "a surplus cell": ("a.csv", "text\nx\ny,z\nw\n", {}, [["x"], "2 cells", ["w"]]),
+    "bytes": ("a.csv", b"text\nx\n\xff\xfe\ny\n", {}, [["x"], "not utf-8", ["y"]]),
+    "bytes in a text": ("a.txt", b"x\n\xff\ny\n", {}, [["x"], "not utf-8", ["y"]]),
+    "no object": ("a.jsonl", '[1]\n{"a": 1}\n{"a"\n{"a": 2}\n', {}, ["object", [1], "JSON", [2]]),
+    "an open quote": ("a.csv", 'id,text\n1,"x\n2,y\n3,z\n', {}, ["quotes", ["2", "y"], ["3", "z"]]),
+    "a quote within": ("a.csv", 'id,text\n1,"x"x\n2,y\n', {}, ["quotes", ["2", "y"]]),
+    "a long open quote": (
+        "a.csv",
+        'id,text\n1,"x\n2,y\n' + "3,z\n" * (LONGEST // 4),
+        {},
+        ["never closed", ["2", "y"]] + [["3", "z"]] * (LONGEST // 4),
+    ),
+    "a long line": (
+        "a.tsv",
+        f"id\ttext\n1\t{'x' * LONGEST}\n2\ty\n",
+        {},
+        ["more than", ["2", "y"]],
+    ),
+    "a long object": (
+        "a.jsonl",
+        f'{{"a": 1}}\n"{"x" * LONGEST}"\n{{"a": 2}}\n',
+        {},
+        [[1], "more", [2]],
+    ),
+}
+
+
+@pytest.mark.parametrize("packed", ["", ".gz"])
+@pytest.mark.parametrize("case", FORMS)
+def test_rows(case, packed, tmp_path):
+    name, content, reading, expected = FORMS[case]
+    path = put(tmp_path, name + packed, content)
+    form = form_of(path, **reading)
+    rows = rows_of(path, form)
+    assert len(rows) == len(expected)
+    for row, values in zip(rows, expected, strict=True):
+        if isinstance(values, str):
+            assert values in row.error
+        else:
+            assert row.error is None and list(row.values.values()) == values
+    for num_rows in (1, 2, 1000):
+        parts = parts_of(path, num_rows, form) if len(rows) < 10 else []
+        assert [row for part, _ in parts for row in read_part(part)] == (rows if parts else [])
+        assert [row for _, own in parts for row in own] == (rows if parts else [])
+        assert [part.first for part, _ in parts] == [i * num_rows for i in range(len(parts))]
+
+
+CELL = st.text(st.sampled_from('ab é\n\r",\t'), max_size=6)
+
+
+@settings(max_examples=60, suppress_health_check=list(HealthCheck), deadline=None)
+@given(
+    rows=st.lists(st.lists(CELL, min_size=2, max_size=2), max_size=8),
+    ends=st.sampled_from(["\n", "\r\n"]),
+    size=st.integers(1, 5),
+)
+def test_tables_are_read_as_predict_reads_them(tmp_path, rows, ends, size):
+    file = io.StringIO(newline="")
+    csv.writer(file, lineterminator=ends, quoting=csv.QUOTE_ALL).writerows([["id", "text"], *rows])
+    path = put(tmp_path, "a.csv", file.getvalue())
+    form = form_of(path)
+    with open_table(str(path), form) as table:
+        expected = [row.values for row in table]
+    assert [row.values for row in rows_of(path, form)] == expected
+    parts = [part for part, _ in parts_of(path, size, form)]
+    assert [row.values for part in parts for row in read_part(part)] == expected
+
+
+def test_parquet(tmp_path):
+    path = tmp_path / "a.parquet"
+    table = pa.table({"id": list(range(10)), "text": [f"t{i}" for i in range(10)]})
+    pyarrow.parquet.write_table(table, path, row_group_size=3)
+    form = form_of(path)
+    rows = rows_of(path, form)
+    assert [row.values for row in rows] == table.to_pylist()
+    for size in (1, 4, 7):
+        parts = [part for part, _ in parts_of(path, size, form)]
+        assert [row for part in parts for row in read_part(part)] == rows
+
+
+DAMAGED = {
+    "packed, cut off": ("a.csv.gz", gzip.compress(b"text\n" + b"x\n" * 10_000)[:-30], "damaged"),
+    "not packed": ("a.jsonl.gz", b'{"a": 1}\n', "damaged"),
+    "no Parquet": ("a.parquet", b"PAR1", "damaged"),
+    "nothing": ("a.csv", b"", "damaged"),
+    "two columns of one name": ("a.csv", b"a,a\n1,2\n", "invalid"),
+    "UTF-16": ("a.csv", "a\nb\n".encode("utf-16"), "damaged"),
+    "carriage returns alone": ("a.csv", b"a,b\r1,2\r", "unsupported"),
+}
+
+
+@pytest.mark.parametrize("case", DAMAGED)
+def test_damaged_files(case, tmp_path):
+    name, content, code = DAMAGED[case]
+    path = tmp_path / name
+    path.write_bytes(content)
+    with raises_code(code):
+        rows_of(path, form_of(path))
+
+
+def test_an_encoding_without_line_feeds_of_one_byte(tmp_path):
+    path = put(tmp_path, "a.csv", "a\nb\n".encode("utf-16"))
+    with raises_code("unsupported"):
+        rows_of(path, form_of(path, encoding="utf-16"))
+
+
+def test_files_are_named_below_the_folder_without_wildcards(tmp_path):
+    for name in ("a/p.csv", "b/p.csv", "b/q.txt.gz", "b/_parts/x.csv", "b/.h.csv", "b/n.md"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("text\n")
+
+    def names(*paths):
+        return [file.name for file in find_files([f"{tmp_path}/{path}" for path in paths])]
+
+    assert names("*/p.csv") == ["a/p.csv", "b/p.csv"]
+    assert names("b", "b/*.csv", "b/p.csv") == ["p.csv", "q.txt.gz"]
+    assert names("b/p.csv") == ["p.csv"]
+    with raises_code("not_found"):
+        names("c/*.csv")
+    with raises_code("not_found"):
+        names("c.csv")
+    with raises_code("unsupported"):
+        names("b/n.md")
+    with raises_code("unsupported"):  # Both would be written to `p-00000.csv`.
+        names("a/p.csv", "b/p.csv")
+
+
+def test_a_record_is_read_in_the_memory_of_one_row(tmp_path, monkeypatch):
+    """A quote that is never closed does not take the rest of the file."""
+    monkeypatch.setattr(text_rows, "LONGEST", 100)
+    path = put(tmp_path, "a.csv", 'id,text\n1,"x\n' + "".join(f"{i},y\n" for i in range(2, 99)))
+    rows = rows_of(path, form_of(path))
+    assert rows[0].error and [row.values["id"] for row in rows[1:]] == [
+        str(i) for i in range(2, 99)
+    ]
+    with contextlib.suppress(InputError):
+        read_part(parts_of(path, 10, form_of(path))[3][0])

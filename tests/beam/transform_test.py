@@ -1,0 +1,117 @@
+"""`Score` in pipelines of other people: dicts and Beam rows in, with answers out."""
+
+import typing
+
+import apache_beam as beam
+import pytest
+from apache_beam.testing.util import assert_that
+
+import adapter_bert_tf as abt
+from adapter_bert_tf.beam.local_runner import local_runner
+from adapter_bert_tf.predict.predictor import Predictor
+from tests.beam.job_test import COLUMNS, pairs
+from tests.predict.predictor_test import BASE, PAIRS, SCORES
+from tests.refusals import raises_code
+
+
+class Pair(typing.NamedTuple):
+    id: str
+    sentence1: str
+    sentence2: str
+
+
+def scores(**options):
+    columns = dict(zip(("text_a_column", "text_b_column"), COLUMNS, strict=True))
+    return abt.beam.Score(PAIRS, base=BASE, **columns, **options)
+
+
+def run(build):
+    pipeline = beam.Pipeline(local_runner(1))
+    build(pipeline)
+    result = pipeline.run()
+    result.wait_until_finish()
+    return result
+
+
+def expected(rows):
+    answers = Predictor(PAIRS, base=BASE)([row[1:] for row in rows])
+    return {row[0]: answer["label"] for row, answer in zip(rows, answers, strict=True)}
+
+
+def has_labels(labels, get):
+    def check(rows):
+        assert {get(row, "id"): get(row, "label") for row in rows} == labels
+
+    return check
+
+
+def test_dicts():
+    rows = pairs(40)
+    dicts = [dict(zip(Pair._fields, row, strict=True)) for row in rows]
+
+    def build(pipeline):
+        scored = pipeline | beam.Create(dicts) | scores()
+        assert_that(scored, has_labels(expected(rows), dict.__getitem__))
+
+    metrics = run(build).metrics().query()
+    counters = {m.key.metric.name: m.committed for m in metrics["counters"]}
+    assert counters["rows"] == 40 and counters.get("bad_rows", 0) == 0
+    assert sum(counters.get(f"label_{label}", 0) for label in "01") == 40
+    (pieces,) = [m for m in metrics["distributions"] if m.key.metric.name == "word_pieces"]
+    assert pieces.committed.count == 40 and pieces.committed.min >= 2
+
+
+def test_rows_with_a_schema():
+    rows = pairs(7)
+
+    def build(pipeline):
+        typed = pipeline | beam.Create([Pair(*row) for row in rows]).with_output_types(Pair)
+        scored = typed | scores()
+        fields = dict(scored.element_type._fields)
+        assert fields["id"] is str and "probability_1" in fields and len(fields) == 6
+        assert_that(scored, has_labels(expected(rows), getattr))
+        chosen = scored | beam.Select("id", "label")  # A schema lets other transforms name columns.
+        assert_that(chosen, has_labels(expected(rows), getattr), label="chosen")
+
+    run(build)
+
+
+def test_bad_rows():
+    rows = [
+        {"id": 1, COLUMNS[0]: "a", COLUMNS[1]: "b"},
+        {"id": 2, COLUMNS[0]: None, COLUMNS[1]: "b"},
+    ]
+
+    def build(pipeline):
+        scored, bad = pipeline | beam.Create(rows) | scores().with_bad_rows()
+        assert_that(scored | beam.Map(lambda row: row["id"]), check_equal([1]), label="scored")
+        assert_that(bad | beam.Map(lambda row: row["row"]["id"]), check_equal([2]), label="bad")
+
+    run(build)
+    with pytest.raises(Exception, match="cannot be scored"):
+        run(lambda pipeline: pipeline | beam.Create(rows) | scores())
+
+
+def check_equal(values):
+    def check(found):
+        assert list(found) == values
+
+    return check
+
+
+def test_what_is_refused_when_the_pipeline_is_built():
+    with raises_code("missing", "adapter_column"):
+        abt.beam.Score([PAIRS, SCORES], base=BASE)
+    with raises_code("not_found"):
+        abt.beam.Score("no/such/adapter")
+
+
+def test_the_graph_names_no_file_of_this_machine_but_the_adapters():
+    """What goes to the workers of a cluster is the package's own code and plain values."""
+    pipeline = beam.Pipeline(local_runner(1))
+    _ = pipeline | beam.Create([{"text": "a"}]) | scores()
+    graph = pipeline.to_runner_api()
+    names = {t.unique_name for t in graph.components.transforms.values()}
+    assert any("RunInference" in name or "Answer" in name for name in names)
+    urns = {t.spec.urn for t in graph.components.transforms.values()}
+    assert not [urn for urn in urns if "external" in urn]
