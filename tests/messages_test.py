@@ -8,6 +8,7 @@ import pytest
 
 import adapter_bert_tf
 from adapter_bert_tf import errors
+from adapter_bert_tf.cli import score
 from adapter_bert_tf.config import settings
 from adapter_bert_tf.config.messages import FLAGS, RENAMED, spell_for_command, spell_for_python
 from adapter_bert_tf.errors import Diverged, InputError, WorkerLost
@@ -43,6 +44,10 @@ NAMED = {
     # Which command writes the file that is missing.
     "tasks/submission.py": {"--task_name", "--do_predict", "--output"},
 }
+
+
+# Of commands that are no jobs.
+OTHERS = {"skip_bad_rows", *vars(score.parse(["--adapter_dir=a", "--input=b", "--output=c"])[0])}
 
 
 def _library():
@@ -115,7 +120,7 @@ def test_every_argument_that_a_message_names_is_in_it_and_has_a_flag():
         for argument in arguments:
             message = next((text for text in texts if argument in text), None)
             assert message is not None, argument
-            said = spell_for_command(InputError(message, argument), FLAGS | {"skip_bad_rows"})
+            said = spell_for_command(InputError(message, argument), FLAGS | OTHERS)
             assert FLAG.search(said), said
 
 

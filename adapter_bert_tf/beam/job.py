@@ -239,4 +239,5 @@ def _watch(folder: str, run: str, ended: threading.Event) -> None:
         new = sum(rows for rows, is_new in seen.values() if is_new)
         rate = new / (time.monotonic() - start)
         left = f", {(total - done) / rate / 60:.0f} minutes left" if rate and total else ""
-        print(f"  {done:,} of {total or '?':,} rows  {rate:.0f} rows/s{left}", flush=True)
+        of_all = f"{total:,}" if total else "?"
+        print(f"  {done:,} of {of_all} rows  {rate:.0f} rows/s{left}", flush=True)
