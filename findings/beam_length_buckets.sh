@@ -1,10 +1,10 @@
 #!/bin/bash
 # Apache Beam: batches of similar length are made in streaming alone; a batch job ignores the buckets.
 #
-# Run on DATE, Python 3.11, Linux x86-64:
+# Run on 2026-11-28, Python 3.11, Linux x86-64:
 #   apache-beam 2.77.0
 #   with bucket_boundaries: 8 of 8 batches hold lengths of both buckets
-#   and with max_batch_duration_secs: 0 of N
+#   and with max_batch_duration_secs: 0 of 8
 # Expected: BatchElements(length_fn=, bucket_boundaries=), which is what a ModelHandler's batch_length_fn becomes,
 # puts short and long elements into batches of their own, or refuses what has no effect.
 # Seen: it does so only with max_batch_duration_secs, which is documented for streaming. Without it the two settings

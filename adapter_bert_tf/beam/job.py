@@ -17,9 +17,15 @@ from adapter_bert_tf.beam import output_folder, require_beam
 from adapter_bert_tf.beam.asking import Adapters
 from adapter_bert_tf.beam.local_runner import local_options, local_runner
 from adapter_bert_tf.beam.plan import SUMMARY, Job
-from adapter_bert_tf.beam.rows import InputFile, find_files, format_of, open_rows
+from adapter_bert_tf.beam.rows import (
+    InputFile,
+    find_files,
+    format_of,
+    in_parallel,
+    open_rows,
+)
 from adapter_bert_tf.beam.shards import ENDINGS, PARTS, Shards
-from adapter_bert_tf.errors import Conflict, InputError, Mismatch, Unavailable
+from adapter_bert_tf.errors import Conflict, Damaged, InputError, Mismatch, Unavailable
 from adapter_bert_tf.output.records import read_record
 from adapter_bert_tf.sanitize import preview
 
@@ -96,11 +102,12 @@ def score(
     )
     _check_tables(job, files)
     options, made = _runner(runner, workers, beam_options)
-    output_folder.prepare(job, files, overwrite)
-    print(f"{len(files):,} files to {output}, runner: {runner}", flush=True)
-    watched = _progress(job.output.folder, job.run) if runner == LOCAL else None
-    with watched or contextlib.nullcontext():
-        _run(job, files, options, made, ATTEMPTS if runner == LOCAL else 1)
+    with output_folder.locked(job.output.folder):
+        output_folder.prepare(job, files, overwrite)
+        print(f"{len(files):,} files to {output}, runner: {runner}", flush=True)
+        watched = _progress(job.output.folder, job.run) if runner == LOCAL else None
+        with watched or contextlib.nullcontext():
+            _run(job, files, options, made, ATTEMPTS if runner == LOCAL else 1)
     summary = read_record(os.path.join(output, SUMMARY))
     if summary is None or summary.get("run") != job.run:
         raise Unavailable(f"The run ended without {os.path.join(output, SUMMARY)}.")
@@ -116,19 +123,9 @@ def _threads(runner: str, workers: int) -> int:
 def _check_tables(job: Job, files: Sequence[InputFile]) -> None:
     """Raises `InputError` if the beginnings of the tables show that their columns differ."""
     first: tuple[str, Any] | None = None
-    for file in files:
-        try:
-            form = format_of(file.path, job.adapters.first, job.reading)
-            with open_rows(file.path, form) as rows:
-                names = rows.layout().names
-        except InputError as error:
-            if error.code != "damaged":  # A damaged file is named at the end; the others go on.
-                raise
+    for file, columns in zip(files, in_parallel(lambda f: _columns(job, f), files), strict=True):
+        if columns is None or file.path.removesuffix(".gz").endswith((".jsonl", ".txt")):
             continue
-        job.adapters.keys(names, *job.text_columns)
-        if form.extension in (".jsonl", ".txt"):
-            continue
-        columns = None if names is None else sorted(names)
         if first is None:
             first = file.name, columns
         elif columns != first[1]:
@@ -136,6 +133,21 @@ def _check_tables(job: Job, files: Sequence[InputFile]) -> None:
                 f"The files have different columns. {first[0]}: {preview(first[1])}, {file.name}: "
                 f"{preview(columns)}. Score them in two jobs."
             )
+
+
+def _columns(job: Job, file: InputFile) -> list[str] | None:
+    """The names of the columns in order; [] without a header, None of a damaged file.
+
+    Raises `InputError` if they are not those of the texts. A damaged file is named at the end.
+    """
+    try:
+        form = format_of(file.path, job.adapters.first, job.reading)
+        with open_rows(file.path, form) as rows:
+            names = rows.layout().names
+    except Damaged:
+        return None
+    job.adapters.keys(names, *job.text_columns)
+    return sorted(names or [])
 
 
 def _runner(runner: str, workers: int, given: Sequence[str]) -> tuple[Any, Any]:
@@ -199,7 +211,7 @@ def _failure(error: Exception) -> InputError:
     """One message for the error of a worker, which Beam quotes with its tracebacks."""
     text = str(error)
     if found := OWN_ERROR.search(text):
-        return InputError(found[2].strip().split("\n")[0])
+        return InputError(found[2].strip().split("\n")[0], "max_bad_rows", "resume")
     errors = [*LAST_ERROR.finditer(text)]
     reason = f"{errors[-1][1]}: {errors[-1][2]}" if errors else f"{type(error).__name__}: {text}"
     reason = re.sub(r"\s*\[while running .*", "", reason, flags=re.S)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from adapter_bert_tf import storage
@@ -11,7 +12,8 @@ from adapter_bert_tf.beam.plan import SUMMARY, Job
 from adapter_bert_tf.beam.rows import InputFile, output_stem
 from adapter_bert_tf.beam.shards import BAD_ROWS, ENDINGS, PARTS
 from adapter_bert_tf.errors import Occupied
-from adapter_bert_tf.output.atomic import require_creatable
+from adapter_bert_tf.output import lock
+from adapter_bert_tf.output.atomic import UNFINISHED, require_creatable
 from adapter_bert_tf.output.records import digest, read_record, write_record
 
 RECORD = "score.json"
@@ -39,10 +41,10 @@ def _plain(stack: Any) -> Any:
 def prepare(job: Job, files: Sequence[InputFile], overwrite: bool) -> None:
     """Makes an output folder that of a job; removes what earlier runs wrote of changed files.
 
-    Raises `InputError` if the folder holds another job or foreign files; then nothing is changed.
+    The caller holds its lock. Raises `InputError` if the folder holds another job or foreign files;
+    then nothing is changed.
     """
     folder = job.output.folder
-    require_creatable(folder)
     record, own = read_record(os.path.join(folder, RECORD)), identity(job)
     if record is None:
         _require_empty(folder)
@@ -52,8 +54,25 @@ def prepare(job: Job, files: Sequence[InputFile], overwrite: bool) -> None:
     write_record(os.path.join(folder, RECORD), {"job": own, "files": now})
 
 
+@contextlib.contextmanager
+def locked(folder: str) -> Iterator[None]:
+    """Holds the lock of an output folder, and removes what killed workers were writing.
+
+    Raises `InputError` if another process holds it, or a folder cannot be made there.
+    """
+    require_creatable(folder)
+    if storage.exists(folder) and not storage.isdir(folder):
+        raise Occupied(f"{folder!r} is a file. Choose another folder for the output.")
+    with lock.locked(folder):
+        for place, _, names in [] if storage.is_remote(folder) else storage.walk(folder):
+            for name in names:
+                if name.startswith(UNFINISHED):
+                    storage.remove(os.path.join(place, name))
+        yield
+
+
 def _require_empty(folder: str) -> None:
-    if storage.exists(folder) and (not storage.isdir(folder) or storage.listdir(folder)):
+    if set(storage.listdir(folder)) - {lock.FILE}:
         raise Occupied(
             f"{folder!r} has files that are not of a scoring job. Choose another folder for the "
             "output."
@@ -99,11 +118,9 @@ def _remove(folder: str, stems: set[str]) -> None:
 
 def _stem_of(name: str) -> str | None:
     """The file whose shard, bad rows or record has a name; None for other names."""
-    for inner in (PARTS, BAD_ROWS):
-        name = name.removeprefix(f"{inner}/")
-    for ending in (*ENDINGS, ".json"):
-        if name.endswith(ending):
-            stem = name.removesuffix(ending)
-            before, _, number = stem.rpartition("-")
-            return before if len(number) >= 5 and number.isdigit() else stem
-    return None
+    if name.startswith(f"{PARTS}/"):
+        return os.path.dirname(name.removeprefix(f"{PARTS}/"))
+    name = name.removeprefix(f"{BAD_ROWS}/")
+    stem = next((name.removesuffix(end) for end in ENDINGS if name.endswith(end)), "")
+    before, _, number = stem.rpartition("-")
+    return before if len(number) >= 5 and number.isdigit() else None

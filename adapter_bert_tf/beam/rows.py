@@ -8,7 +8,8 @@ import gzip
 import itertools
 import os
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent import futures
 from typing import Any, TypeAlias
 
 from adapter_bert_tf import storage
@@ -27,6 +28,7 @@ from adapter_bert_tf.errors import Damaged, NotFound, Unavailable, Unsupported
 from adapter_bert_tf.predict.columns import reading_options
 from adapter_bert_tf.sanitize import truncate
 
+REQUESTS = 32  # At a time: each takes some 50 ms, and there may be thousands of files.
 READ = (".csv", ".tsv", ".jsonl", TEXT, ".parquet")
 Rows: TypeAlias = TextRows | ParquetRows
 
@@ -56,6 +58,12 @@ class Part:
     start: Place
     first: int  # The number of its first row in the file, from 0.
     num_rows: int
+
+
+def in_parallel(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+    """The results of a function that waits for a store, in the order of the items."""
+    with futures.ThreadPoolExecutor(REQUESTS) as pool:
+        return list(pool.map(function, items))
 
 
 def find_files(paths: Sequence[str]) -> list[InputFile]:
@@ -91,7 +99,9 @@ def output_stem(name: str) -> str:
 def _files_at(path: str) -> list[InputFile]:
     if is_pattern(path):
         root = fixed_part(path)
-        files = [file for file in sorted(storage.glob(path)) if not storage.isdir(file)]
+        found = sorted(storage.glob(path))
+        are_folders = in_parallel(storage.isdir, found)
+        files = [file for file, is_one in zip(found, are_folders, strict=True) if not is_one]
         nothing = f"No file matches {path!r}."
     elif storage.isdir(path):
         root, files = (
@@ -110,7 +120,7 @@ def _files_at(path: str) -> list[InputFile]:
         nothing = f"There is no file {path!r}."
     if not files:
         raise NotFound(nothing)
-    return [_input_file(file, root) for file in files]
+    return in_parallel(lambda file: _input_file(file, root), files)
 
 
 def _is_listed(name: str) -> bool:

@@ -22,6 +22,7 @@ from adapter_bert_tf.predict.writing import WriteRow, open_writer, unused_names
 
 # Beam, Spark and others read no file whose name, or folder, begins with an underscore.
 PARTS, BAD_ROWS = "_parts", "_bad_rows"
+SIZE = "size.json"  # The record of a file, in the folder of those of its parts.
 KEY_NAMES = ("source_file", "source_row")  # The row's file, and its number there, from 0.
 PARQUET, OBJECTS = ".parquet", ".jsonl"
 ENDINGS = (".csv", ".tsv", OBJECTS, PARQUET, ".csv.gz", ".tsv.gz", ".jsonl.gz")
@@ -61,11 +62,12 @@ class Shards:
 
     def record_path(self, part: Part) -> str:
         """The record of a whole part."""
-        return os.path.join(self.folder, PARTS, f"{_stem(part)}.json")
+        name = output_stem(part.file.name)
+        return os.path.join(self.folder, PARTS, name, f"{part.number:05d}.json")
 
     def file_record_path(self, file: InputFile) -> str:
         """The record of the size of a file, in rows and parts."""
-        return os.path.join(self.folder, PARTS, f"{output_stem(file.name)}.json")
+        return os.path.join(self.folder, PARTS, output_stem(file.name), SIZE)
 
     def bad_path(self, part: Part) -> str:
         """The bad rows of a part."""

@@ -62,7 +62,7 @@ class AdapterHandler(ModelHandler[Sequence[Any], AnsweredRows, Scorer]):
         return f"{NAMESPACE}_inference"
 
 
-class Score(beam.PTransform):
+class Score(beam.PTransform[Any, Any]):
     """Adds the answers of saved adapters to rows.
 
         scored = rows | abt.beam.Score("out/mrpc/adapter")

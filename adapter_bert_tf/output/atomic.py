@@ -13,6 +13,7 @@ from adapter_bert_tf.lazy import tf
 from adapter_bert_tf.permissions import require_writable
 
 TEMPORARY = ".tmp-"  # In the name of a folder that is being written, or about to be removed.
+UNFINISHED = ".unfinished-"  # Begins the name of a file that is being written.
 ATTEMPTS = 100  # Of several processes that write the same folder, one is last.
 # What a rename raises when another process put its own folder there first.
 TAKEN = (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR)
@@ -116,7 +117,7 @@ def replace_file(path: str, overwrite: bool) -> Iterator[str]:
     """
     folder = tempfile.gettempdir() if storage.is_remote(path) else os.path.dirname(path) or "."
     storage.makedirs(folder)
-    temporary = _new_file(folder, ".unfinished-", path)
+    temporary = _new_file(folder, UNFINISHED, path)
     try:
         yield temporary
         os.chmod(temporary, 0o666 & ~_umask())
