@@ -19,6 +19,8 @@ from adapter_bert_tf.lazy import tf
 os.environ.setdefault("GCS_RETRY_CONFIG_MAX_RETRIES", "2")
 os.environ.setdefault("GCS_RETRY_CONFIG_INIT_DELAY_TIME_US", "500000")
 os.environ.setdefault("GCS_STAT_CACHE_MAX_AGE", "0")
+# Of each open file; 64 by default, which is what the beginnings of many files would take, too.
+os.environ.setdefault("GCS_READ_CACHE_BLOCK_SIZE_MB", "8")
 
 # What 429, 5xx and lost connections become after the client's own retries.
 TRANSIENT = (

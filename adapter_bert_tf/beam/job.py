@@ -14,8 +14,7 @@ from typing import Any
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.beam import output_folder, require_beam
-from adapter_bert_tf.beam.asking import Adapters
-from adapter_bert_tf.beam.local_runner import local_options, local_runner
+from adapter_bert_tf.beam.adapter_set import Adapters
 from adapter_bert_tf.beam.plan import SUMMARY, Job
 from adapter_bert_tf.beam.rows import (
     InputFile,
@@ -25,7 +24,15 @@ from adapter_bert_tf.beam.rows import (
     open_rows,
 )
 from adapter_bert_tf.beam.shards import ENDINGS, PARTS, Shards
-from adapter_bert_tf.errors import Conflict, Damaged, InputError, Mismatch, Unavailable
+from adapter_bert_tf.beam.workers import local_options, local_runner
+from adapter_bert_tf.errors import (
+    Conflict,
+    Damaged,
+    InputError,
+    Mismatch,
+    Unavailable,
+    error_context,
+)
 from adapter_bert_tf.output.records import read_record
 from adapter_bert_tf.sanitize import preview
 
@@ -77,17 +84,22 @@ def score(
     Raises:
       InputError: for what can be known before anything starts, and for a run that fails.
     """
-    # Beam warns of clients that are not installed, and quotes the tracebacks of its workers.
-    logging.getLogger().setLevel(logging.CRITICAL if runner == LOCAL else logging.ERROR)
+    _quiet(runner)
     require_beam()
-    if min(workers, part_rows, batch_size) < 1:
-        raise InputError("workers, part_rows and batch_size are 1 or more.")
+    for name, value in {
+        "workers": workers,
+        "part_rows": part_rows,
+        "batch_size": batch_size,
+    }.items():
+        if value < 1:
+            raise InputError(f"{name} is 1 or more. Received: {value}", name)
     if ending is not None and ending not in ENDINGS:
         known = ", ".join(ENDINGS)
         raise InputError(f"format is one of {known}. Received: {ending!r}", "format")
 
     adapters = Adapters.read(adapter_dirs, adapter_column, base=base, stack=stack)
-    files = find_files(inputs)
+    files = find_files(inputs, output)
+    _require_remote(runner, [output, *adapters.folders.values(), *(file.path for file in files)])
     job = Job(
         adapters=adapters,
         output=Shards(output.rstrip("/"), ending),
@@ -114,6 +126,25 @@ def score(
     return summary
 
 
+def _quiet(runner: str) -> None:
+    """Hides what Beam says of clients that are not installed, and its tracebacks of workers."""
+    logging.getLogger().addFilter(_is_of_a_module)
+    level = logging.CRITICAL if runner == LOCAL else logging.ERROR
+    logging.getLogger("apache_beam").setLevel(level)
+
+
+def _is_of_a_module(record: logging.LogRecord) -> bool:
+    """Whether a line is not of the root logger itself, to which only Beam's modules write."""
+    return record.name != "root"
+
+
+def _require_remote(runner: str, paths: Sequence[str]) -> None:
+    """Raises `InputError` for a path that the workers of Google's service cannot see."""
+    local = [path for path in paths if not storage.is_remote(path)]
+    if "dataflow" in runner.lower() and local:
+        raise Unavailable(f"{runner} reads and writes gs:// paths. Received: {local[0]!r}")
+
+
 def _threads(runner: str, workers: int) -> int:
     """The share of a local worker in the cores; 0, all of them, for others."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
@@ -136,7 +167,7 @@ def _check_tables(job: Job, files: Sequence[InputFile]) -> None:
 
 
 def _columns(job: Job, file: InputFile) -> list[str] | None:
-    """The names of the columns in order; [] without a header, None of a damaged file.
+    """The names of the columns in order; [] without a header, None of a damaged or empty file.
 
     Raises `InputError` if they are not those of the texts. A damaged file is named at the end.
     """
@@ -146,13 +177,15 @@ def _columns(job: Job, file: InputFile) -> list[str] | None:
             names = rows.layout().names
     except Damaged:
         return None
-    job.adapters.keys(names, *job.text_columns)
+    if names == ():
+        return None
+    with error_context(file.name):
+        job.keys(form, names)
     return sorted(names or [])
 
 
 def _runner(runner: str, workers: int, given: Sequence[str]) -> tuple[Any, Any]:
     """The options of Beam, and the runner. Raises `InputError` where one is unknown."""
-
     from apache_beam.options.pipeline_options import PipelineOptions
     from apache_beam.runners.runner import create_runner
 
@@ -171,8 +204,11 @@ def _runner(runner: str, workers: int, given: Sequence[str]) -> tuple[Any, Any]:
     if unknown:
         flags = ", ".join(f"--{name}" for name in sorted(unknown))
         raise InputError(f"Neither this command nor Beam has {flags}.")
+    import apache_beam as beam
+
     try:
         made = local_runner(workers) if runner == LOCAL else create_runner(runner)
+        beam.Pipeline(made, options)  # The runner checks the options.
     except Exception as error:
         raise Unavailable(f"The runner {runner!r} is not there: {error}", "runner") from error
     return options, made
@@ -189,8 +225,6 @@ def _run(job: Job, files: Sequence[InputFile], options: Any, runner: Any, attemp
         build(pipeline, job, list(files))
         try:
             state = pipeline.run().wait_until_finish()
-        except InputError:
-            raise
         except Exception as error:
             if LOST not in str(error) or attempt == attempts:
                 raise _failure(error) from error
@@ -204,19 +238,22 @@ def _run(job: Job, files: Sequence[InputFile], options: Any, runner: Any, attemp
 LOST = "Channel closed prematurely"  # What the local runner says of a worker that is gone.
 # The error of a worker, at the end of its traceback, and the step that Beam names after it.
 OWN_ERROR = re.compile(r"adapter_bert_tf\.errors\.(\w+): (.+?)(?: \[while running|$)", re.M | re.S)
+WHERE = re.compile(r"\s*\[while running .*", re.S)
 LAST_ERROR = re.compile(r"^(\w[\w.]*(?:Error|Exception|Interrupt)): (.*)$", re.M)
 
 
 def _failure(error: Exception) -> InputError:
     """One message for the error of a worker, which Beam quotes with its tracebacks."""
     text = str(error)
+    if isinstance(error, InputError):
+        return type(error)(WHERE.sub("", text), *error.arguments)
     if found := OWN_ERROR.search(text):
         return InputError(found[2].strip().split("\n")[0], "max_bad_rows", "resume")
     errors = [*LAST_ERROR.finditer(text)]
     reason = f"{errors[-1][1]}: {errors[-1][2]}" if errors else f"{type(error).__name__}: {text}"
-    reason = re.sub(r"\s*\[while running .*", "", reason, flags=re.S)
+    reason = WHERE.sub("", reason)
     return Unavailable(
-        f"A worker failed: {preview(reason[:300])}. Parts that are written stay: the same command "
+        f"The job failed: {preview(reason[:300])}. Parts that are written stay: the same command "
         "with resume goes on.",
         "resume",
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 from apache_beam.metrics import Metrics as BeamMetrics
 
-from adapter_bert_tf.beam.scorer import Answered
+from adapter_bert_tf.beam.scorer import Answer
 from adapter_bert_tf.beam.totals import score_of
 
 NAMESPACE = "adapter_bert"
@@ -25,7 +25,7 @@ class Metrics:
         self._scores = distribution(NAMESPACE, "score_thousandths")
         self._labels: dict[str, Any] = {}
 
-    def add(self, answered: Answered) -> None:
+    def add(self, answered: Answer) -> None:
         """Counts a row."""
         self._rows.inc()
         if answered.cells is None:

@@ -17,20 +17,22 @@ from adapter_bert_tf.output.atomic import UNFINISHED, require_creatable
 from adapter_bert_tf.output.records import digest, read_record, write_record
 
 RECORD = "score.json"
+READING = ("delimiter", "header", "quoted", "encoding")
 
 
 def identity(job: Job) -> dict[str, Any]:
     """What makes another job of a job, whatever its files: a change would mix two in one folder."""
-    adapters = job.adapters
+    adapters, (text_a, text_b) = job.adapters, job.text_columns
     return {
-        "adapters": {name: digest(config) for name, config in adapters.configs.items()},
+        "adapter_dir": {name: digest(config) for name, config in adapters.configs.items()},
         "adapter_column": adapters.column,
         "stack": _plain(adapters.stack),
-        "base": adapters.base,
-        "text_columns": list(job.text_columns),
-        "reading": {name: value for name, value in job.reading.items() if value is not None},
+        "base_model": adapters.base,
+        "text_a_column": text_a,
+        "text_b_column": text_b,
         "format": job.output.ending,
         "part_rows": job.part_rows,
+        **{name: job.reading.get(name) for name in READING},
     }
 
 
@@ -94,6 +96,7 @@ def _take_over(
         raise Occupied(
             f"{folder!r} holds {what}. Choose another folder, or pass overwrite=True to replace "
             "what it holds.",
+            *different,
             "overwrite=True",
         )
     changed = [name for name in scored if different or now.get(name) != scored[name]]

@@ -10,11 +10,12 @@ import apache_beam as beam
 from apache_beam.ml.inference.base import KeyedModelHandler, RunInference
 
 from adapter_bert_tf.beam.metrics import Metrics
-from adapter_bert_tf.beam.plan import SUMMARY, Job
-from adapter_bert_tf.beam.rows import InputFile, Part, cut, format_of, read_part
+from adapter_bert_tf.beam.plan import SUMMARY, BadRows, Job
+from adapter_bert_tf.beam.rows import DAMAGE, InputFile, Part, cut, format_of, read_part
 from adapter_bert_tf.beam.shards import key_names
 from adapter_bert_tf.beam.totals import Totals
 from adapter_bert_tf.beam.transform import AdapterHandler
+from adapter_bert_tf.data.tables.stream import Row
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.output.records import write_record
 
@@ -33,7 +34,7 @@ def build(pipeline: Any, job: Job, files: list[InputFile]) -> None:
         | "Share files" >> beam.Reshuffle()
         | "Scan" >> beam.ParDo(_Scan(job)).with_outputs(BAD, DAMAGED, main="parts")
     )
-    bad = scanned[BAD] | "Count bad rows" >> beam.CombineGlobally(sum)
+    bad = scanned[BAD] | "Count bad rows" >> beam.CombineGlobally(BadRows.sum)
     parts = scanned.parts | "Share parts" >> beam.Reshuffle()
     read_all = beam.ParDo(_Read(job), beam.pvalue.AsSingleton(bad)).with_outputs(DONE, main="rows")
     read = parts | "Read" >> read_all
@@ -56,19 +57,31 @@ class _Scan(beam.DoFn):
         self._job = job
 
     def process(self, file: InputFile) -> Iterator[Any]:
-        rows = parts = bad = 0
+        rows = parts = 0
+        bad = BadRows()
         try:
             form = format_of(file.path, self._job.adapters.first, self._job.reading)
-            keys = None
             for part, own in cut(file, form, self._job.part_rows):
-                keys = keys or self._job.adapters.keys(part.layout.names, *self._job.text_columns)
-                bad += sum(isinstance(self._job.adapters.ask(row, keys), str) for row in own)
+                bad = BadRows.sum([bad, self._bad(part, own)])
                 rows, parts = rows + part.num_rows, parts + 1
                 yield part
         except InputError as error:
             yield beam.pvalue.TaggedOutput(DAMAGED, {"file": file.name, "reason": str(error)})
+        except DAMAGE as error:
+            reason = f"it is damaged or incomplete: {error}. Copy it again."
+            yield beam.pvalue.TaggedOutput(DAMAGED, {"file": file.name, "reason": reason})
         write_record(self._job.output.file_record_path(file), {"rows": rows, "parts": parts})
         yield beam.pvalue.TaggedOutput(BAD, bad)
+
+    def _bad(self, part: Part, rows: list[Row]) -> BadRows:
+        keys = self._job.keys(part.form, part.layout.names) if rows else {}
+        asked = [(row, self._job.adapters.ask(row, keys)) for row in rows]
+        wrong = [
+            f"{part.file.name}, line {row.line}: {reason}"
+            for row, reason in asked
+            if isinstance(reason, str)
+        ]
+        return BadRows(len(wrong), tuple(wrong[: BadRows.MOST]))
 
 
 class _Read(beam.DoFn):
@@ -77,15 +90,15 @@ class _Read(beam.DoFn):
     def __init__(self, job: Job) -> None:
         self._job = job
 
-    def process(self, part: Part, bad_rows: int) -> Iterator[Any]:
+    def process(self, part: Part, bad_rows: BadRows) -> Iterator[Any]:
         job = self._job
         job.require_few(bad_rows)
         record = job.output.record(part)
         if record is not None and (job.resume or record.get("run") == job.run):
             yield beam.pvalue.TaggedOutput(DONE, Totals.from_json(record))
             return
-        keys = job.adapters.keys(part.layout.names, *job.text_columns)
         rows = read_part(part)
+        keys = job.keys(part.form, part.layout.names) if rows else {}
         yield (part, rows), [job.adapters.ask(row, keys) for row in rows]
 
 
@@ -137,4 +150,4 @@ class _Summary(beam.DoFn):
         ordered = sorted(damaged, key=lambda file: file["file"])
         values = {"run": self._job.run, **totals.as_json(), "damaged_files": ordered}
         write_record(os.path.join(self._job.output.folder, SUMMARY), values)
-        self._job.require_few(totals.bad_rows)
+        self._job.require_few(BadRows(totals.bad_rows))

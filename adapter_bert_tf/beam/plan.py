@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
 
-from adapter_bert_tf.beam.asking import Adapters
+from adapter_bert_tf.beam.adapter_set import Adapters, Keys
 from adapter_bert_tf.beam.shards import Shards
+from adapter_bert_tf.beam.text_rows import TEXT, TEXT_NAME
+from adapter_bert_tf.data.tables.stream import TableFormat
 from adapter_bert_tf.errors import InputError
 
 SUMMARY = "summary.json"
@@ -41,13 +43,36 @@ class Job:
     max_bad_rows: int | None
     resume: bool
 
-    def require_few(self, bad_rows: int) -> None:
+    def keys(self, form: TableFormat, names: Sequence[str] | None) -> Keys:
+        """The columns of the adapters' texts in a file. Raises `InputError` for missing ones."""
+        if form.extension == TEXT:
+            return self.adapters.keys(names, TEXT_NAME)
+        return self.adapters.keys(names, *self.text_columns)
+
+    def require_few(self, bad: BadRows) -> None:
         """Raises `InputError` if there are too many bad rows."""
-        if self.max_bad_rows is not None and bad_rows > self.max_bad_rows:
+        if self.max_bad_rows is not None and bad.count > self.max_bad_rows:
+            first = "".join(f" {sentence}" for sentence in bad.examples)
             raise InputError(
-                f"{bad_rows:,} rows are bad, more than max_bad_rows={self.max_bad_rows}. What was "
-                "written of them is in the folder _bad_rows of the output. Correct them, or allow "
-                "more; resume goes on.",
+                f"{bad.count:,} rows are bad, more than max_bad_rows={self.max_bad_rows}.{first} "
+                "Correct them, or allow more; resume goes on.",
                 "max_bad_rows",
                 "resume",
             )
+
+
+@dataclasses.dataclass(frozen=True)
+class BadRows:
+    """A number of bad rows, and sentences about the first of them."""
+
+    MOST: ClassVar[int] = 3
+
+    count: int = 0
+    examples: tuple[str, ...] = ()
+
+    @classmethod
+    def sum(cls, parts: Iterable[BadRows]) -> BadRows:
+        """All bad rows together."""
+        parts = list(parts)
+        examples = sorted(sentence for part in parts for sentence in part.examples)
+        return cls(sum(part.count for part in parts), tuple(examples[: cls.MOST]))

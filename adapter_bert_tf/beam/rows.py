@@ -5,16 +5,16 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import gzip
+import io
 import itertools
 import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent import futures
-from typing import Any, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.beam.parquet_rows import ParquetRows
-from adapter_bert_tf.beam.remote_file import open_file
 from adapter_bert_tf.beam.text_rows import TEXT, Layout, Place, TextRows
 from adapter_bert_tf.data.plain_text.files import fixed_part, is_pattern
 from adapter_bert_tf.data.tables.stream import (
@@ -26,10 +26,13 @@ from adapter_bert_tf.data.tables.stream import (
 )
 from adapter_bert_tf.errors import Damaged, NotFound, Unavailable, Unsupported
 from adapter_bert_tf.predict.columns import reading_options
+from adapter_bert_tf.retry import retry_remote
 from adapter_bert_tf.sanitize import truncate
 
 REQUESTS = 32  # At a time: each takes some 50 ms, and there may be thousands of files.
 READ = (".csv", ".tsv", ".jsonl", TEXT, ".parquet")
+DAMAGE = (EOFError, gzip.BadGzipFile, zlib.error)  # What a packed file raises.
+BUFFER = 1 << 20  # Bytes of a remote file that are asked for at a time.
 Rows: TypeAlias = TextRows | ParquetRows
 
 
@@ -66,29 +69,28 @@ def in_parallel(function: Callable[[Any], Any], items: Sequence[Any]) -> list[An
         return list(pool.map(function, items))
 
 
-def find_files(paths: Sequence[str]) -> list[InputFile]:
+def find_files(paths: Sequence[str], output: str = "") -> list[InputFile]:
     """The files that paths, folders and patterns stand for, each once, by name.
 
     A folder stands for the files in and below it whose name has an ending of a table or a text;
-    hidden ones, and those that begin with `_`, are left out. Raises `InputError` for a path that
-    stands for none.
+    hidden ones, and those that begin with `_`, are left out, and so is what is below `output`.
+    Raises `InputError` for a path that stands for none.
     """
     found: dict[str, InputFile] = {}
+    below = os.path.join(storage.real(output), "") if output else "\0"
     for path in paths:
         for file in _files_at(path):
-            found.setdefault(storage.real(file.path), file)
-    files = sorted(found.values(), key=lambda file: file.name)
-    for one, other in itertools.pairwise(files):
-        if _output_name(one) == _output_name(other):
+            if not (real := storage.real(file.path)).startswith(below):
+                found.setdefault(real, file)
+    by_stem: dict[str, InputFile] = {}
+    for file in sorted(found.values(), key=lambda file: file.name):
+        other = by_stem.setdefault(output_stem(file.name), file)
+        if other is not file:
             raise Unsupported(
-                f"{one.path} and {other.path} would have the same output, {_output_name(one)}. "
-                "Give the folder above both, or one of them."
+                f"{other.path} and {file.path} would have the same output, "
+                f"{output_stem(file.name)}. Give the folder above both, or one of them."
             )
-    return files
-
-
-def _output_name(file: InputFile) -> str:
-    return output_stem(file.name)
+    return list(by_stem.values())
 
 
 def output_stem(name: str) -> str:
@@ -98,7 +100,7 @@ def output_stem(name: str) -> str:
 
 def _files_at(path: str) -> list[InputFile]:
     if is_pattern(path):
-        root = fixed_part(path)
+        root = fixed_part(path).removeprefix(".") if path[0] != "." else fixed_part(path)
         found = sorted(storage.glob(path))
         are_folders = in_parallel(storage.isdir, found)
         files = [file for file, is_one in zip(found, are_folders, strict=True) if not is_one]
@@ -155,7 +157,7 @@ def open_rows(path: str, form: TableFormat) -> Iterator[Rows]:
         with open_file(path) as file:
             is_parquet = form.extension == ".parquet"
             yield ParquetRows(path, file) if is_parquet else TextRows(path, form, file)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+    except DAMAGE as error:
         reason = truncate(str(error), 200)
         raise Damaged(f"{path} is damaged or incomplete: {reason}. Copy it again.") from error
     except PermissionError as error:
@@ -163,19 +165,30 @@ def open_rows(path: str, form: TableFormat) -> Iterator[Rows]:
 
 
 def cut(file: InputFile, form: TableFormat, num_rows: int) -> Iterator[tuple[Part, list[Row]]]:
-    """Yields the parts of a file, of `num_rows` rows each but the last, and their rows."""
+    """Yields the parts of a file, of `num_rows` rows each but the last, and their rows.
+
+    Raises `Damaged` behind the last row that can be read.
+    """
     with open_rows(file.path, form) as rows:
         layout = rows.layout()
-        start, number, inside = layout.start, 0, list[Row]()
-        for place, row in rows.read(layout, layout.start):
-            if not inside:
-                start = place
-            inside.append(row)
-            if len(inside) == num_rows:
-                yield Part(file, form, layout, number, start, number * num_rows, num_rows), inside
-                number, inside = number + 1, []
-        if inside or number == 0:
+        start, number, inside, damage = layout.start, 0, list[Row](), None
+        try:
+            for place, row in rows.read(layout, layout.start):
+                if not inside:
+                    start = place
+                inside.append(row)
+                if len(inside) == num_rows:
+                    yield (
+                        Part(file, form, layout, number, start, number * num_rows, num_rows),
+                        inside,
+                    )
+                    number, inside = number + 1, []
+        except (Damaged, *DAMAGE) as error:
+            damage = error
+        if inside or (number == 0 and damage is None):
             yield Part(file, form, layout, number, start, number * num_rows, len(inside)), inside
+        if damage is not None:
+            raise damage
 
 
 def read_part(part: Part) -> list[Row]:
@@ -183,3 +196,46 @@ def read_part(part: Part) -> list[Row]:
     with open_rows(part.file.path, part.form) as rows:
         read = rows.read(part.layout, part.start)
         return [row for _, row in itertools.islice(read, part.num_rows)]
+
+
+def open_file(path: str) -> BinaryIO:
+    """Opens a file to read its bytes from any place on; a remote one without a copy."""
+    if not storage.is_remote(path):
+        return open(path, "rb")
+    return io.BufferedReader(_RemoteFile(path), BUFFER)
+
+
+class _RemoteFile(io.RawIOBase):
+    """Bytes of a remote file, whose reads are retried."""
+
+    def __init__(self, path: str) -> None:
+        self._path, self._offset, self._size = path, 0, storage.stat(path).length
+        self._file: Any = None
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._offset
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._offset, io.SEEK_END: self._size}[whence]
+        self._offset = start + offset
+        return self._offset
+
+    def readinto(self, buffer: Any) -> int:
+        content = retry_remote(self._read)(self._path, len(buffer))
+        buffer[: len(content)] = content
+        self._offset += len(content)
+        return len(content)
+
+    def _read(self, path: str, size: int) -> bytes:
+        """Reads on in the open file, whose buffer holds what follows; after an error anew."""
+        file, self._file = self._file or storage.open_to_read(path), None
+        file.seek(self._offset)
+        content: bytes = file.read(size)
+        self._file = file
+        return content

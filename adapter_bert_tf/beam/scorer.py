@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from adapter_bert_tf.beam.asking import Adapters, Asked, reason_of
-from adapter_bert_tf.errors import OutOfMemory, is_out_of_memory
+from adapter_bert_tf.beam.adapter_set import Adapters, Request, reason_of
+from adapter_bert_tf.errors import InputError, OutOfMemory, is_out_of_memory
 from adapter_bert_tf.predict.inputs import CutRows
 from adapter_bert_tf.predict.tables import AT_ONCE
 from adapter_bert_tf.sanitize import truncate
@@ -18,7 +18,7 @@ LONGEST_REASON = 500  # Characters.
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Answered:
+class Answer:
     """What became of a row: its answer's columns, or why there is none.
 
     `pieces` are the word pieces of its texts, before they are cut.
@@ -30,10 +30,10 @@ class Answered:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class AnsweredRows:
+class Answers:
     """The answers of a list of rows, and how many rows were longer than their adapter reads."""
 
-    rows: list[Answered]
+    rows: list[Answer]
     cut: int = 0
 
 
@@ -68,32 +68,38 @@ class Scorer:
         )
         self._encoder = TextEncoder(self._predictor.model.base.vocabulary, 128)
 
-    def __call__(self, asked: Sequence[Asked | str]) -> AnsweredRows:
+    def __call__(self, asked: Sequence[Request | str]) -> Answers:
         """The answers of rows, in order; a str is a bad row, whose reason stays."""
-        answers, cut = list[Answered](), CutRows()
+        answers, cut = list[Answer](), CutRows()
         for first in range(0, len(asked), AT_ONCE):  # The same batches as in `Predictor.stream`.
             part = asked[first : first + AT_ONCE]
             good = [row for row in part if not isinstance(row, str)]
             found = self._answers(good, cut)
             answers += [
-                Answered(None, error=row) if isinstance(row, str) else next(found) for row in part
+                Answer(None, error=row) if isinstance(row, str) else next(found) for row in part
             ]
-        return AnsweredRows(answers, cut.cut.total())
+        return Answers(answers, cut.cut.total())
 
-    def _answers(self, rows: Sequence[Asked], cut: CutRows) -> Iterator[Answered]:
+    def _answers(self, rows: Sequence[Request], cut: CutRows) -> Iterator[Answer]:
         names, texts = [name for name, _ in rows], [row for _, row in rows]
         found = self._try(names, texts, cut)
+        errors = [answer for answer in found if isinstance(answer, Exception)]
+        unexpected = [error for error in errors if not isinstance(error, InputError)]
+        if len(errors) == len(found) > 1 and unexpected:  # Not the rows are bad, but this machine.
+            raise unexpected[0]
         for name, answer, pieces in zip(names, found, self._pieces(texts), strict=True):
-            if isinstance(answer, str):
-                yield Answered(None, pieces, answer)
+            if isinstance(answer, Exception):
+                yield Answer(None, pieces, truncate(reason_of(answer), LONGEST_REASON))
                 continue
             config = self._configs[name]
             kind = type_of(config)
             cells = dict(zip(kind.columns(config), kind.cells(answer), strict=True))
-            yield Answered(cells, pieces)
+            yield Answer(cells, pieces)
 
-    def _try(self, names: list[str], texts: list[Any], cut: CutRows) -> list[dict[str, Any] | str]:
-        """Answers, or a reason: rows that fail together are halved until the bad one is alone."""
+    def _try(
+        self, names: list[str], texts: list[Any], cut: CutRows
+    ) -> list[dict[str, Any] | Exception]:
+        """Answers, or errors: rows that fail together are halved until the bad one is alone."""
         if not texts:
             return []
         own = CutRows()
@@ -105,7 +111,7 @@ class Scorer:
             if is_out_of_memory(error) or isinstance(error, OSError):
                 raise
             if len(texts) == 1:
-                return [truncate(reason_of(error), LONGEST_REASON)]
+                return [error]
             half = len(texts) // 2
             halves = (names[:half], texts[:half]), (names[half:], texts[half:])
             return [answer for part in halves for answer in self._try(*part, cut)]

@@ -11,14 +11,22 @@ from typing import Any
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.beam.rows import InputFile, Part, output_stem
-from adapter_bert_tf.beam.scorer import Answered
+from adapter_bert_tf.beam.scorer import Answer
 from adapter_bert_tf.beam.text_rows import TEXT
 from adapter_bert_tf.beam.totals import Totals, type_of_column
-from adapter_bert_tf.data.tables.stream import Row, cell_text, import_pyarrow, table_format
+from adapter_bert_tf.data.tables.stream import (
+    Row,
+    cell_text,
+    extension_of,
+    import_pyarrow,
+    table_format,
+)
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.output.atomic import replace_file
 from adapter_bert_tf.output.records import read_record, write_record
+from adapter_bert_tf.predict.inputs import encodable
 from adapter_bert_tf.predict.writing import WriteRow, open_writer, unused_names
+from adapter_bert_tf.sanitize import preview
 
 # Beam, Spark and others read no file whose name, or folder, begins with an underscore.
 PARTS, BAD_ROWS = "_parts", "_bad_rows"
@@ -85,7 +93,7 @@ class Shards:
         self,
         part: Part,
         rows: Sequence[Row],
-        answered: Sequence[Answered],
+        answered: Sequence[Answer],
         names: Mapping[str, str],
         key_names: Sequence[str],
     ) -> Totals:
@@ -128,9 +136,10 @@ class Shards:
             with _parquet_writer(place, part, all_names, key_names, names) as write:
                 yield write
             return
-        same = self.ending_of(part.file.name) == part.form.extension
-        delimiter = part.form.delimiter if same else None
-        form = table_format(path, delimiter, part.form.header, written=True)
+        same = extension_of(path) == part.form.extension
+        delimiter, quoted = (part.form.delimiter, part.form.quoted) if same else (None, None)
+        header = part.form.header or part.form.extension == TEXT
+        form = table_format(path, delimiter, header, quoted, written=True)
 
         with open_writer(place, form, Head(part.file.path, all_names), names) as write:
             yield write
@@ -165,27 +174,33 @@ def _parquet_writer(
     """Collects the rows of a part; columns of other formats become texts."""
     pyarrow = import_pyarrow()
     types = {str: pyarrow.string(), int: pyarrow.int64(), float: pyarrow.float64()}
-    fields = {name: pyarrow.string() for name in names or map(str, range(part.layout.width))}
+    fields = dict.fromkeys(names or map(str, range(part.layout.width)), pyarrow.string())
     if part.layout.schema is not None:
         fields = {field.name: field.type for field in part.layout.schema}
-    is_text = part.layout.schema is None
     fields |= dict(zip(key_names, (pyarrow.string(), pyarrow.int64()), strict=True))
     fields |= {name: types[type_of_column(name)] for name in answer_names}
     columns: dict[str, list[Any]] = {name: [] for name in fields}
+    are_texts = {name for name, type in fields.items() if type == pyarrow.string()}
 
     def write(row: Row, answer: Sequence[Any]) -> None:
+        if other := row.values.keys() - columns.keys():
+            raise InputError(
+                f"The first row has no {preview(sorted(other))}, so there is no column for it. "
+                "Write .jsonl instead."
+            )
         values = row.values | dict(zip(answer_names, answer, strict=True))
         for name, column in columns.items():
             value = values.get(name)
-            as_text = is_text and name not in (*key_names, *answer_names) and value is not None
-            column.append(cell_text(value) if as_text else _plain(value))
+            column.append(_text(value) if name in are_texts and value is not None else value)
 
     yield write
     arrays = [pyarrow.array(columns[name], type) for name, type in fields.items()]
     pyarrow.parquet.write_table(pyarrow.table(arrays, names=list(fields)), place)
 
 
-def _plain(value: Any) -> Any:
-    """A value of an answer; lists of entities as JSON."""
-    is_objects = isinstance(value, list) and value and isinstance(value[0], dict)
-    return json.dumps(value, ensure_ascii=False) if is_objects else value
+def _text(value: Any) -> str:
+    """A value as text; lists and objects of answers as JSON."""
+    if isinstance(value, list | dict):
+        return json.dumps(value)
+    text: str = encodable((cell_text(value),))[0]
+    return text

@@ -33,13 +33,14 @@ class Place:
 class Layout:
     """What a worker that begins in the middle must know of the beginning of a table.
 
-    `names` are those of the columns, None without a header; `width` is the number of cells of the
-    first row, `start` the place below the header, and `schema` the types of Parquet's columns.
+    `names` are those of the columns, None without a header, () of a file without rows; `start` is
+    the place below the header, `width` the number of cells in the first row of a table, and
+    `schema` has the types of Parquet's columns.
     """
 
     names: tuple[str, ...] | None
-    width: int
     start: Place
+    width: int = 0
     schema: Any = None
 
 
@@ -53,60 +54,51 @@ class _Lines(Iterator[str]):
     Bytes that are not of the encoding become lone surrogates.
     """
 
-    def __init__(self, file: BinaryIO, encoding: str, place: Place, quoted: bool) -> None:
+    def __init__(self, file: BinaryIO, encoding: str, quoted: bool) -> None:
         self._file, self._encoding, self._quoted = file, encoding, quoted
-        self.go_to(place)
+        self.go_to(Place())
 
     def go_to(self, place: Place) -> None:
         """Makes the line at a place the next one."""
         self._file.seek(place.offset)
-        self.place, self._parts = place, list[str]()
+        self.place, self._parts = place, list[bytes]()
         self.begin()
 
     def begin(self) -> None:
-        """A row begins with the next line."""
-        self._begin, self.second = self.place, self.place
+        """A row begins with the next line; `second` becomes the place behind this line."""
+        self._begin = self.second = self.place
 
     def __next__(self) -> str:
+        is_first = self.place == self._begin
         line = self._parts.pop(0) if self._parts else self._read()
-        if self.place == self._begin:
-            self._pass(line)
-            self.second = self.place
-        else:
-            self._pass(line)
+        is_marked = self.place.offset == 0 and line.startswith(MARK)
+        self.place = Place(self.place.offset + len(line), self.place.line + 1)
+        self.second = self.place if is_first else self.second
+        if len(line) > LONGEST:
+            self._skip_line(line, is_first)
         if self.place.offset - self._begin.offset > LONGEST:
             raise _TooLong
+        return self._decoded(line.removeprefix(MARK) if is_marked else line)
+
+    def _read(self) -> bytes:
+        line = self._file.readline(LONGEST + 1)
+        if not line:
+            raise StopIteration
+        if self._quoted and b"\r" in line:  # Which ends a line also without a line feed.
+            line, *self._parts = re.split(rb"(?<=\r)(?!\n|\Z)", line)
         return line
 
-    def _pass(self, line: str) -> None:
-        size = len(line) if line.isascii() else len(line.encode(self._encoding, "surrogateescape"))
-        at_start = self.place.offset == 0 and self._has_mark
-        self.place = Place(self.place.offset + size + at_start * len(MARK), self.place.line + 1)
-
-    def _read(self) -> str:
-        raw = self._file.readline(LONGEST)
-        self._has_mark = self.place.offset == 0 and raw.startswith(MARK)
-        if not raw:
-            raise StopIteration
-        if len(raw) == LONGEST and not raw.endswith(b"\n"):
-            self._skip_line(len(raw))
-            raise _TooLong
-        raw = raw.removeprefix(MARK) if self._has_mark else raw
+    def _decoded(self, line: bytes) -> str:
         try:
-            text = raw.decode(self._encoding)
+            return line.decode(self._encoding)
         except UnicodeDecodeError:
-            text = raw.decode(self._encoding, "surrogateescape")
-        if self._quoted and "\r" in text:  # Which ends a line also without a line feed.
-            text, *self._parts = re.split(r"(?<=\r)(?!\n)(?!$)", text)
-        return text
+            return line.decode(self._encoding, "surrogateescape")
 
-    def _skip_line(self, size: int) -> None:
-        """Goes behind a line of which `size` bytes were read."""
-        while not (raw := self._file.readline(LONGEST)).endswith(b"\n") and raw:
-            size += len(raw)
-        at_first = self.place == self._begin
-        self.place = Place(self.place.offset + size + len(raw), self.place.line + 1)
-        self.second = self.place if at_first else self.second
+    def _skip_line(self, line: bytes, is_first: bool) -> None:
+        """Goes behind a line that is too long."""
+        while not line.endswith(b"\n") and (line := self._file.readline(LONGEST)):
+            self.place = Place(self.place.offset + len(line), self.place.line)
+        self.second = self.place if is_first else self.second
 
 
 def _is_objects(form: TableFormat) -> bool:
@@ -129,12 +121,12 @@ class TextRows:
         self.path, self.form = path, form
         self._encoding = _line_encoding(path, form)
         unpacked: Any = gzip.GzipFile(fileobj=file) if form.gzipped else file
-        self._lines = _Lines(unpacked, self._encoding, Place(), form.quoted)
+        self._lines = _Lines(unpacked, self._encoding, form.quoted)
 
     def layout(self) -> Layout:
         """Reads the beginning. Raises `InputError` for an empty file, or column names in doubt."""
         if self.form.extension == TEXT:
-            return Layout((TEXT_NAME,), 2, Place())
+            return Layout((TEXT_NAME,), Place())
         if _is_objects(self.form):
             return self._layout_of_objects()
         for place, cells, error in self._records(Place()):
@@ -143,19 +135,21 @@ class TextRows:
             if not any(cells) and len(cells) < 2:
                 continue
             if not self.form.header:
-                return Layout(None, len(cells), place)
+                return Layout(None, place, len(cells))
             self._require_decoded(cells)
-            return Layout(tuple(header_of(self.path, cells)), len(cells), self._lines.place)
+            names = tuple(header_of(self.path, cells))
+            return Layout(names, self._lines.place, len(cells))
         raise Damaged(f"{self.path} is empty.")
 
     def _layout_of_objects(self) -> Layout:
-        first = Damaged(f"{self.path} is empty.")
-        for number, (_, row) in enumerate(self._objects(Place())):
+        error = None
+        for _, row in self._objects(Place()):
             if row.error is None:
-                return Layout(tuple(row.values), 2, Place())
-            if number == 0:
-                first = Damaged(f"{self.path}: no line of it is a JSON object. {row.error}")
-        raise first
+                return Layout(tuple(row.values), Place())
+            error = error or row.error
+        if error:
+            raise Damaged(f"{self.path}: no line of it is a JSON object. {error}")
+        return Layout((), Place())  # Empty files are usual among the parts of a large table.
 
     def _require_decoded(self, cells: list[str]) -> None:
         if error := self._checked(Row(1, {}), "".join(cells)).error:

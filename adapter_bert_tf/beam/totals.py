@@ -6,11 +6,11 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from adapter_bert_tf.beam.scorer import Answered
+from adapter_bert_tf.beam.scorer import Answer
 
 MOST_LABELS = 1000  # That are counted, each with its name.
 # Types of the columns of answers; all others are numbers.
-TEXTS = {"label", "labels", "answer", "entities", "words", "tags"}
+TEXTS = {"label", "labels", "answer", "entities", "words", "tags", "probabilities"}
 COUNTS = {"start", "end"}
 
 
@@ -22,7 +22,7 @@ def type_of_column(name: str) -> type:
     return int if plain in COUNTS else float
 
 
-def score_of(answered: Answered) -> float | None:
+def score_of(answered: Answer) -> float | None:
     """The score of an answer, or the probability of its best label or text; None for others."""
     cells = answered.cells or {}
     for name in ("score", "probability"):
@@ -47,7 +47,7 @@ class Totals:
     score_min: float | None = None
     score_max: float | None = None
 
-    def add(self, answered: Answered) -> None:
+    def add(self, answered: Answer) -> None:
         """Counts a row."""
         self.rows += 1
         if answered.cells is None:

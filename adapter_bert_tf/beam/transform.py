@@ -10,9 +10,9 @@ import apache_beam as beam
 from apache_beam.ml.inference.base import KeyedModelHandler, ModelHandler, RunInference
 from apache_beam.typehints.row_type import RowTypeConstraint
 
-from adapter_bert_tf.beam.asking import Adapters, Asked
+from adapter_bert_tf.beam.adapter_set import Adapters, Request
 from adapter_bert_tf.beam.metrics import NAMESPACE, Metrics
-from adapter_bert_tf.beam.scorer import AnsweredRows, Scorer
+from adapter_bert_tf.beam.scorer import Answers, Scorer
 from adapter_bert_tf.beam.totals import type_of_column
 from adapter_bert_tf.data.tables.stream import Row
 from adapter_bert_tf.errors import InputError
@@ -23,11 +23,11 @@ from adapter_bert_tf.sanitize import preview
 BAD = "bad"  # Tag of the rows without an answer.
 
 
-class AdapterHandler(ModelHandler[Sequence[Any], AnsweredRows, Scorer]):
+class AdapterHandler(ModelHandler[Sequence[Any], Answers, Scorer]):
     """Loads adapters once a process, and answers lists of rows.
 
-    An example is a list of `Asked`, or of reasons (str) why a row is bad; its prediction are the
-    `AnsweredRows` of it. So no number of predictions can be wrong, which Beam does not
+    An example is a list of `Request`, or of reasons (str) why a row is bad; its prediction are the
+    `Answers` of it. So no number of predictions can be wrong, which Beam does not
     check.
 
     Args:
@@ -47,16 +47,16 @@ class AdapterHandler(ModelHandler[Sequence[Any], AnsweredRows, Scorer]):
 
     def run_inference(
         self,
-        batch: Sequence[Sequence[Asked | str]],
+        batch: Sequence[Sequence[Request | str]],
         model: Scorer,
         inference_args: dict[str, Any] | None = None,
-    ) -> Iterable[AnsweredRows]:
+    ) -> Iterable[Answers]:
         answered = model([row for rows in batch for row in rows])
         self._cut_rows.inc(answered.cut)
         if len(batch) == 1:
             return [answered]
         answers = iter(answered.rows)
-        return [AnsweredRows([next(answers) for _ in rows]) for rows in batch]
+        return [Answers([next(answers) for _ in rows]) for rows in batch]
 
     def get_metrics_namespace(self) -> str:
         return f"{NAMESPACE}_inference"
@@ -165,14 +165,20 @@ class _Ask(beam.DoFn):
 
     def __init__(self, adapters, columns):
         self._adapters, self._columns = adapters, columns
-        self._keys = {}  # By the names of columns; rows of one collection may differ in them.
+        self._keys = {}  # Of the last row; rows of one collection may differ in their columns.
 
     def process(self, row):
         values = values_of(row)
-        names = tuple(values)
+        try:
+            asked = self._adapters.ask(Row(0, values), self._keys_of(tuple(values)))
+        except InputError as error:  # A row without the column.
+            asked = str(error)
+        yield row, [asked]
+
+    def _keys_of(self, names):
         if names not in self._keys:
-            self._keys[names] = self._adapters.keys(names, *self._columns)
-        yield row, [self._adapters.ask(Row(0, values), self._keys[names])]
+            self._keys = {names: self._adapters.keys(names, *self._columns)}
+        return self._keys[names]
 
 
 class _Add(beam.DoFn):
@@ -193,12 +199,12 @@ class _Add(beam.DoFn):
         if answered.error is not None:
             raise InputError(
                 f"A row cannot be scored: {answered.error} Received: {preview(row)}. "
-                "`Score(...).with_bad_rows()` returns such rows beside the others."
+                "`Score(...).with_bad_rows()` returns such rows, too."
             )
         values = values_of(row)
         taken = tuple(values)
         if taken not in self._names:
-            self._names[taken] = self._adapters.answer_names(taken)
+            self._names = {taken: self._adapters.answer_names(taken)}
         names = self._names[taken]
         values |= {new: answered.cells.get(name) for name, new in names.items()}
         yield values if isinstance(row, Mapping) else beam.Row(**values)

@@ -20,6 +20,7 @@ from typing import Any
 
 from adapter_bert_tf.cli.error_handling import command_parser, run_guarded
 from adapter_bert_tf.config.parsing import expand_user
+from adapter_bert_tf.errors import InputError
 
 READING = ("delimiter", "header", "quoted", "encoding")
 
@@ -37,7 +38,11 @@ def parse(arguments: Sequence[str] | None = None) -> tuple[argparse.Namespace, l
     add("--output", required=True, type=expand_user, help="the folder to write")
     add("--runner", default="local", help="local (default), or a runner of Beam: FlinkRunner, ...")
     add("--workers", type=int, default=1, help="processes of the runner local (default: 1)")
-    add("--threads", type=int, help="of a worker process (default: its share of the cores)")
+    add(
+        "--threads",
+        type=int,
+        help="of a worker process (default: its share of the cores; of other runners, all)",
+    )
     add(
         "--format",
         help="of the output: .csv, .tsv, .jsonl, .parquet, .csv.gz, ... (default: as read)",
@@ -72,6 +77,7 @@ def _score(parsed: argparse.Namespace, rest: Sequence[str]) -> int:
     from adapter_bert_tf.beam.job import score
     from adapter_bert_tf.store.directory import parse_named_folders
 
+    _require_flags(rest)
     summary = score(
         [(name, expand_user(path)) for name, path in parse_named_folders(parsed.adapter_dir)],
         _paths(parsed.input),
@@ -99,13 +105,23 @@ def _score(parsed: argparse.Namespace, rest: Sequence[str]) -> int:
     return 1 if summary["damaged_files"] else 0
 
 
+def _require_flags(words: Sequence[str]) -> None:
+    """Raises `InputError` for a word that is neither a flag nor its value: Beam would ignore it."""
+    for before, word in zip(["=", *words], words, strict=False):
+        if not word.startswith("-") and ("=" in before or not before.startswith("-")):
+            raise InputError(
+                f"{word!r} belongs to no flag. A pattern needs quotes, or the shell replaces it: "
+                "--input='part-*.csv'."
+            )
+
+
 def _paths(value: str) -> list[str]:
     return [expand_user(path.strip()) for path in value.split(",") if path.strip()]
 
 
 def _summary_line(summary: dict[str, Any], output: str) -> str:
-    bad = f", {summary['bad_rows']:,} of them bad" if summary["bad_rows"] else ""
+    bad = f", {summary['bad_rows']:,} of them bad," if summary["bad_rows"] else ""
     cut = f", {summary['cut_rows']:,} longer than read" if summary["cut_rows"] else ""
     labels = sorted(summary["labels"].items(), key=lambda pair: -pair[1])[:5]
     counts = "".join(f"  {label}: {count:,}" for label, count in labels)
-    return f"{summary['rows']:,} rows in {summary['parts']:,} parts{bad}{cut}: {output}{counts}"
+    return f"{summary['rows']:,} rows{bad} in {summary['parts']:,} parts{cut}: {output}{counts}"

@@ -3,6 +3,7 @@
 import contextlib
 import csv
 import gzip
+import io
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import IO, Any, Protocol, TypeAlias
@@ -44,8 +45,7 @@ def open_writer(
     path: str, file_format: TableFormat, table: Head, answer_names: Sequence[str]
 ) -> Iterator[WriteRow]:
     """Yields a function that writes a row of `table` and the cells of its answer, locally."""
-    opened: Any = gzip.open if file_format.gzipped else open
-    with opened(path, "wt", encoding="utf-8", errors="backslashreplace", newline="") as file:
+    with _open_text(path, file_format.gzipped) as file:
         if file_format.extension == ".jsonl":
 
             def write_object(row: Row, answer: Sequence[Any]) -> None:
@@ -58,6 +58,22 @@ def open_writer(
         if table.names is not None and file_format.header:
             write([*table.names, *answer_names])
         yield lambda row, answer: write([*_cells(row, table), *map(_answer_cell, answer)])
+
+
+@contextlib.contextmanager
+def _open_text(path: str, gzipped: bool) -> Iterator[IO[str]]:
+    """Opens a file to write; equal texts become equal bytes, also packed."""
+    options: Any = {"encoding": "utf-8", "errors": "backslashreplace", "newline": ""}
+    if not gzipped:
+        with open(path, "w", **options) as file:
+            yield file
+        return
+    with (
+        open(path, "wb") as raw,
+        gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as packed,
+        io.TextIOWrapper(packed, **options) as file,
+    ):
+        yield file
 
 
 def _cells(row: Row, table: Head) -> list[str]:

@@ -179,8 +179,9 @@ def test_bad_rows_cost_themselves(case, asked, tmp_path):
     assert (bad["source_file"], bad["source_row"], bad["line"]) == ("a.csv", 7, 9)
     assert bad["row"]["id"] == "007"
     assert [row["source_row"] for row in read(tmp_path / "out")].count("7") == 1  # Of b.csv.
-    with raises_code("invalid", "max_bad_rows"):
+    with raises_code("invalid", "max_bad_rows", "a.csv, line 9: ", reason) as raised:
         score(asked, tmp_path / "strict", max_bad_rows=0)
+    assert "while running" not in str(raised.value)
     assert not list((tmp_path / "strict").glob("*.csv"))  # Nothing was scored.
     assert score(asked, tmp_path / "lenient", max_bad_rows=1)["bad_rows"] == 1
 
@@ -205,16 +206,122 @@ def test_a_row_that_the_model_cannot_answer(asked, tmp_path, monkeypatch):
     assert len(read(tmp_path / "out")) == 31
 
 
-def test_a_damaged_file_is_named_and_the_others_are_scored(asked, tmp_path):
-    whole = gzip.compress(b"id,sentence1,sentence2\n" + b"1,x,y\n" * 50)
-    (asked / "c.csv.gz").write_bytes(whole[:-8])
-    summary = score(asked, tmp_path / "out")
-    (damaged,) = summary["damaged_files"]
-    assert damaged["file"] == "c.csv.gz" and "incomplete" in damaged["reason"]
-    assert {row["source_file"] for row in read(tmp_path / "out")} >= {"a.csv", "b.csv"}
-    (asked / "c.csv.gz").write_bytes(whole)
-    summary = score(asked, tmp_path / "out", resume=True)
-    assert summary["rows"] == 82 and not summary["damaged_files"]
+def test_a_machine_that_answers_nothing_is_no_bad_row(asked, tmp_path, monkeypatch):
+    def broken(self, rows, *args):
+        raise RuntimeError("the card is broken")
+
+    monkeypatch.setattr(Predictor, "stream", broken)
+    with raises_code("unavailable", "the card is broken"):
+        score(asked, tmp_path / "out")
+    monkeypatch.undo()
+    assert not score(asked, tmp_path / "out", resume=True)["bad_rows"]
+
+
+def packed(count):
+    return gzip.compress(b"id,sentence1,sentence2\n" + b"1,x,y\n" * count)
+
+
+def parquet(path, text="x"):
+    columns = {"id": ["1"] * 40, **{name: [text] * 40 for name in COLUMNS}}
+    pyarrow.parquet.write_table(pyarrow.table(columns), path, row_group_size=10)
+    return path.read_bytes()
+
+
+def test_damaged_files_are_named_and_all_else_is_scored(asked, tmp_path):
+    whole = {"c.csv.gz": packed(5000), "d.parquet": parquet(tmp_path / "d.parquet")}
+    (asked / "c.csv.gz").write_bytes(whole["c.csv.gz"][:-20])
+    broken = whole["d.parquet"].replace(b"\x15", b"\xff", 3)
+    (asked / "d.parquet").write_bytes(broken)
+    summary = score(asked, tmp_path / "out", part_rows=10_000, batch_size=512)
+    damaged = {file["file"]: file["reason"] for file in summary["damaged_files"]}
+    assert damaged.keys() == whole.keys() and "incomplete" in damaged["c.csv.gz"]
+    before = read_packed(tmp_path / "out" / "c-00000.csv.gz")
+    assert 1000 < len(before) < 5000 and summary["rows"] == 32 + len(before)
+    for name, content in whole.items():
+        (asked / name).write_bytes(content)
+    summary = score(asked, tmp_path / "out", part_rows=10_000, batch_size=512, resume=True)
+    assert summary["rows"] == 32 + 5000 + 40 and not summary["damaged_files"]
+
+
+def read_packed(path):
+    return list(csv.DictReader(gzip.decompress(path.read_bytes()).decode().splitlines()))
+
+
+def test_packed_shards_have_equal_bytes(asked, tmp_path):
+    (asked / "c.csv.gz").write_bytes(packed(5))
+    shards_of = [
+        score(asked, tmp_path / name) and tmp_path / name / "c-00000.csv.gz" for name in "xy"
+    ]
+    assert shards_of[0].read_bytes() == shards_of[1].read_bytes()
+
+
+def write_lines(path, *values):
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("".join(json.dumps(value) + "\n" for value in values))
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".parquet", ".csv"])
+def test_texts_of_json_that_are_no_unicode(ending, tmp_path):
+    """A half of a pair of surrogates, as in texts that were cut, is answered as by `predict`."""
+    pair = dict.fromkeys(COLUMNS, "a")
+    write_lines(
+        tmp_path / "in" / "a.jsonl",
+        pair | {"id": "\ud83d"},
+        {"id": "x", **pair, COLUMNS[0]: "b \ud83d"},
+    )
+    assert not score(tmp_path / "in", tmp_path / "out", ending=ending)["bad_rows"]
+    assert (tmp_path / "out" / f"a-00000{ending}").exists()
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".csv"])
+def test_an_object_with_another_key_is_bad_where_there_is_no_column(ending, tmp_path):
+    pair = dict.fromkeys(COLUMNS, "a")
+    write_lines(tmp_path / "in" / "a.jsonl", pair, pair | {"user": 1}, pair)
+    summary = score(tmp_path / "in", tmp_path / "out", ending=ending)
+    assert (summary["rows"], summary["bad_rows"]) == (3, 1)
+
+
+def test_lists_in_the_column_of_adapters(tmp_path):
+    pair = dict.fromkeys(COLUMNS, "a")
+    write_lines(tmp_path / "in" / "a.jsonl", pair | {"task": "mrpc"}, pair | {"task": ["mrpc"]})
+    adapters = {"adapters": (PAIRS, ("sts-b", SCORES)), "adapter_column": "task"}
+    assert score(tmp_path / "in", tmp_path / "out", **adapters)["bad_rows"] == 1
+
+
+def test_empty_files_of_objects_are_no_damage(tmp_path):
+    write_lines(tmp_path / "in" / "a.jsonl", dict.fromkeys(COLUMNS, "a"))
+    write_lines(tmp_path / "in" / "b.jsonl")
+    summary = score(tmp_path / "in", tmp_path / "out")
+    assert summary["rows"] == 1 and summary["parts"] == 2 and not summary["damaged_files"]
+
+
+def test_texts_become_tables_with_a_header(tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.txt").write_text("x, y\nz\n")
+    none = {"text_a_column": None, "text_b_column": None}
+    score(tmp_path / "in", tmp_path / "out", adapters=(SCORES,), ending=".csv", **none)
+    assert [row["text"] for row in read(tmp_path / "out")] == ["x, y", "z"]
+
+
+def test_the_delimiter_stays(tmp_path):
+    (tmp_path / "in").mkdir()
+    table = b"id;sentence1;sentence2\n1;x, y;z\n"
+    (tmp_path / "in" / "a.csv.gz").write_bytes(gzip.compress(table))
+    score(tmp_path / "in", tmp_path / "out")
+    written = gzip.decompress((tmp_path / "out" / "a-00000.csv.gz").read_bytes())
+    assert written.splitlines()[1].startswith(b"1;x, y;z;a.csv.gz;0;")
+
+
+def test_quoted_cells_keep_their_line_ends(tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.tsv").write_text('id\tsentence1\tsentence2\n1\t"x\ny"\tz\n')
+    assert not score(tmp_path / "in", tmp_path / "out", reading={"quoted": True})["bad_rows"]
+    assert '\t"x\ny"\t' in "\t" + (tmp_path / "out" / "a-00000.tsv").read_text()
+
+
+def test_the_output_may_be_below_the_input(asked):
+    for resume in (False, True):
+        assert score(asked, asked / "scored", resume=resume)["rows"] == 32
 
 
 def test_every_format_is_written(asked, tmp_path):
@@ -275,6 +382,7 @@ REFUSED = {
     "workers of another runner": ({"runner": "PortableRunner", "workers": 2}, "conflict"),
     "two adapters": ({"adapters": (PAIRS, SCORES)}, "missing"),
     "no workers": ({"workers": 0}, "invalid"),
+    "local paths of Dataflow": ({"runner": "DataflowRunner"}, "unavailable"),
 }
 
 

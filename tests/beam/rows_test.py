@@ -151,6 +151,7 @@ DAMAGED = {
     "not packed": ("a.jsonl.gz", b'{"a": 1}\n', "damaged"),
     "no Parquet": ("a.parquet", b"PAR1", "damaged"),
     "nothing": ("a.csv", b"", "damaged"),
+    "nothing, packed": ("a.tsv.gz", gzip.compress(b""), "damaged"),
     "two columns of one name": ("a.csv", b"a,a\n1,2\n", "invalid"),
     "UTF-16": ("a.csv", "a\nb\n".encode("utf-16"), "damaged"),
     "carriage returns alone": ("a.csv", b"a,b\r1,2\r", "unsupported"),
@@ -191,6 +192,20 @@ def test_files_are_named_below_the_folder_without_wildcards(tmp_path):
         names("b/n.md")
     with raises_code("unsupported"):  # Both would be written to `p-00000.csv`.
         names("a/p.csv", "b/p.csv")
+    for name in ("d/p.csv", "d/p.d.csv", "d/p.tsv"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("text\n")
+    with raises_code("unsupported"):  # Though another name is between them.
+        names("d")
+
+
+def test_a_pattern_may_begin_with_a_wildcard(tmp_path, monkeypatch):
+    for name in ("x1/p.csv", "x2/p.csv"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text("text\n")
+    monkeypatch.chdir(tmp_path)
+    for pattern in ("x*/p.csv", "./x*/p.csv", f"{tmp_path}/x*/p.csv"):
+        assert [file.name for file in find_files([pattern])] == ["x1/p.csv", "x2/p.csv"]
 
 
 def test_a_record_is_read_in_the_memory_of_one_row(tmp_path, monkeypatch):

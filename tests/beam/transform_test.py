@@ -7,7 +7,7 @@ import pytest
 from apache_beam.testing.util import assert_that
 
 import adapter_bert_tf as abt
-from adapter_bert_tf.beam.local_runner import local_runner
+from adapter_bert_tf.beam.workers import local_runner
 from adapter_bert_tf.predict.predictor import Predictor
 from tests.beam.job_test import COLUMNS, pairs
 from tests.predict.predictor_test import BASE, PAIRS, SCORES
@@ -80,12 +80,13 @@ def test_bad_rows():
     rows = [
         {"id": 1, COLUMNS[0]: "a", COLUMNS[1]: "b"},
         {"id": 2, COLUMNS[0]: None, COLUMNS[1]: "b"},
+        {"id": 2, COLUMNS[0]: "a"},
     ]
 
     def build(pipeline):
         scored, bad = pipeline | beam.Create(rows) | scores().with_bad_rows()
         assert_that(scored | beam.Map(lambda row: row["id"]), check_equal([1]), label="scored")
-        assert_that(bad | beam.Map(lambda row: row["row"]["id"]), check_equal([2]), label="bad")
+        assert_that(bad | beam.Map(lambda row: row["row"]["id"]), check_equal([2, 2]), label="bad")
 
     run(build)
     with pytest.raises(Exception, match="cannot be scored"):

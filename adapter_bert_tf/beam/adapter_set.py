@@ -11,13 +11,14 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.data.tables.stream import Row, text_of
 from adapter_bert_tf.errors import Conflict, InputError, Missing
 from adapter_bert_tf.predict.columns import num_texts, text_columns
+from adapter_bert_tf.predict.inputs import encodable
 from adapter_bert_tf.predict.writing import unused_names
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store.contents import name_of
 from adapter_bert_tf.store.files import read_adapter_config
 from adapter_bert_tf.task_types import type_of
 
-Asked: TypeAlias = tuple[str, tuple[str, ...]]  # The name of an adapter, and its texts.
+Request: TypeAlias = tuple[str, tuple[str, ...]]  # The name of an adapter, and its texts.
 Keys: TypeAlias = Mapping[str, Sequence[str]]  # From an adapter to the columns of its texts.
 
 
@@ -92,29 +93,29 @@ class Adapters:
                 f"Received: {preview(list(names))}",
                 "adapter_column",
             )
-        keys = {}
+        keys, reads_pairs = {}, any(num_texts(config) > 1 for config in self.configs.values())
         for name, config in self.configs.items():
-            own = text_a, text_b if num_texts(config) > 1 else None
+            own = text_a, text_b if num_texts(config) > 1 or not reads_pairs else None
             columns = text_columns(config, names, *own)
             keys[name] = [
                 c if isinstance(c, str) else names[c] if names else str(c) for c in columns
             ]
         return keys
 
-    def ask(self, row: Row, keys: Keys) -> Asked | str:
+    def ask(self, row: Row, keys: Keys) -> Request | str:
         """The adapter and the texts of a row; or why it has none, as a sentence."""
         if row.error is not None:
             return row.error
         name: Any = next(iter(keys)) if self.column is None else row.values.get(self.column)
-        if name not in keys:
+        if not isinstance(name, str) or name not in keys:
             known = preview(list(keys))
             return f"the column {self.column!r} names one of {known}. Received: {preview(name)}."
         values = [row.values.get(key) for key in keys[name]]
         if None in values:
             return f"this row has no text in the columns {list(keys[name])}."
-        return name, tuple(map(text_of, values))
+        return name, encodable(tuple(map(text_of, values)))
 
 
 def reason_of(error: BaseException) -> str:
-    """Why a row is bad, for its dead letter: the message without the advice for commands."""
+    """Why a row is bad, for its dead letter."""
     return str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
