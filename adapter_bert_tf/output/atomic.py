@@ -11,6 +11,7 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.errors import Occupied
 from adapter_bert_tf.lazy import tf
 from adapter_bert_tf.permissions import require_writable
+from adapter_bert_tf.retry import retry_remote
 
 TEMPORARY = ".tmp-"  # In the name of a folder that is being written, or about to be removed.
 UNFINISHED = ".unfinished-"  # Begins the name of a file that is being written.
@@ -147,10 +148,9 @@ def _new_file(folder: str, beginning: str, path: str) -> str:
 def _move(written: str, path: str, overwrite: bool) -> None:
     """Moves a file. Raises `FileExistsError` if `path` exists."""
     if storage.is_remote(path):
-        try:
-            tf.io.gfile.copy(written, path, overwrite=overwrite)
-        except tf.errors.AlreadyExistsError as error:
-            raise FileExistsError(path) from error
+        if not overwrite and storage.exists(path):
+            raise FileExistsError(path)
+        _upload(path, written)
     elif overwrite:
         os.replace(written, path)
     else:
@@ -161,6 +161,11 @@ def _move(written: str, path: str, overwrite: bool) -> None:
         except OSError:  # Some file systems have no hard links.
             os.close(os.open(path, os.O_CREAT | os.O_EXCL))
             os.replace(written, path)
+
+
+@retry_remote
+def _upload(path: str, local: str) -> None:
+    tf.io.gfile.copy(local, path, overwrite=True)
 
 
 def _umask() -> int:
