@@ -7,12 +7,16 @@ import json
 import os
 import pathlib
 
+import apache_beam as beam
 import pyarrow.parquet
 import pytest
+from apache_beam.transforms.environments import DockerEnvironment
 
 from adapter_bert_tf.beam import job as jobs
 from adapter_bert_tf.beam import shards
+from adapter_bert_tf.beam.pipeline import build
 from adapter_bert_tf.beam.scorer import Scorer
+from adapter_bert_tf.beam.workers import local_runner
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.predict.predictor import Predictor
 from tests.predict.predictor_test import BASE, PAIRS, SCORES, SPANS, texts
@@ -417,3 +421,19 @@ def test_tables_of_other_columns_are_refused(asked, tmp_path):
         score(asked, tmp_path / "out")
     write_csv(asked / "c.csv", [row[::-1] for row in pairs(2)], ("id", *COLUMNS)[::-1])
     assert score(asked, tmp_path / "out")["rows"] == 34  # The order may differ.
+
+
+def test_what_a_cluster_is_sent(asked, tmp_path, monkeypatch):
+    """The graph needs nothing that Spark's or Flink's runner lacks, and no file of this machine."""
+    sent = []
+    monkeypatch.setattr(jobs, "_run", lambda job, files, *rest: sent.append((job, files)))
+    with raises_code("unavailable", "summary.json"):  # Nothing has run.
+        score(asked, tmp_path / "out")
+    pipeline = beam.Pipeline(local_runner(1))
+    build(pipeline, *sent[0])
+    image = DockerEnvironment.from_container_image("image")
+    graph = pipeline.to_runner_api(default_environment=image)
+    assert not graph.requirements
+    environments = graph.components.environments.values()
+    assert {environment.urn for environment in environments} == {"beam:env:docker:v1"}
+    assert not [artifact for e in environments for artifact in e.dependencies]
