@@ -226,7 +226,7 @@ def _run(job: Job, files: Sequence[InputFile], options: Any, runner: Any, attemp
         try:
             state = pipeline.run().wait_until_finish()
         except Exception as error:
-            if LOST not in str(error) or attempt == attempts:
+            if not _is_lost(error) or attempt == attempts:
                 raise _failure(error) from error
             print(f"A worker process died; the rest is scored (try {attempt + 1} of {attempts}).")
             continue
@@ -235,7 +235,12 @@ def _run(job: Job, files: Sequence[InputFile], options: Any, runner: Any, attemp
         return
 
 
-LOST = "Channel closed prematurely"  # What the local runner says of a worker that is gone.
+def _is_lost(error: Exception) -> bool:
+    """Whether a worker of the local runner is gone: its channel ends, or the read from it fails."""
+    of_channel = type(error).__module__.startswith("grpc")
+    return of_channel or "Channel closed prematurely" in str(error)
+
+
 # The error of a worker, at the end of its traceback, and the step that Beam names after it.
 OWN_ERROR = re.compile(r"adapter_bert_tf\.errors\.(\w+): (.+?)(?: \[while running|$)", re.M | re.S)
 WHERE = re.compile(r"\s*\[while running .*", re.S)
