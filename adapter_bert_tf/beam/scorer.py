@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from absl import logging
+
 from adapter_bert_tf.beam.adapter_set import Adapters, Request, reason_of
 from adapter_bert_tf.errors import InputError, OutOfMemory, is_out_of_memory
 from adapter_bert_tf.predict.inputs import CutRows
@@ -54,8 +56,8 @@ class Scorer:
             try:
                 tf.config.threading.set_intra_op_parallelism_threads(threads)
                 tf.config.threading.set_inter_op_parallelism_threads(threads)
-            except RuntimeError:  # This process has used TensorFlow already.
-                pass
+            except RuntimeError:
+                logging.warning("This process has used TensorFlow before: threads has no effect.")
         from adapter_bert_tf.data.tokenization import TextEncoder
         from adapter_bert_tf.predict.predictor import Predictor
 

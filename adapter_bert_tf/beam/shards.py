@@ -140,7 +140,6 @@ class Shards:
         delimiter, quoted = (part.form.delimiter, part.form.quoted) if same else (None, None)
         header = part.form.header or part.form.extension == TEXT
         form = table_format(path, delimiter, header, quoted, written=True)
-
         with open_writer(place, form, Head(part.file.path, all_names), names) as write:
             yield write
 

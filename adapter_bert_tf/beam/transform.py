@@ -26,9 +26,8 @@ BAD = "bad"  # Tag of the rows without an answer.
 class AdapterHandler(ModelHandler[Sequence[Any], Answers, Scorer]):
     """Loads adapters once a process, and answers lists of rows.
 
-    An example is a list of `Request`, or of reasons (str) why a row is bad; its prediction are the
-    `Answers` of it. So no number of predictions can be wrong, which Beam does not
-    check.
+    An example is a list of rows, each a `Request`, or a reason (str) why it is bad. Its prediction
+    is one `Answers`. Beam does not check that there are as many predictions as examples.
 
     Args:
       adapters: which; only their configurations and places are sent to workers.

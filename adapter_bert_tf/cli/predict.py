@@ -48,12 +48,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     )
     add("--stack", type=expand_user, help="the adapter below it, of a language for example")
     add("--batch_size", type=int, default=32, help="the most rows of a batch (default: 32)")
-    add("--delimiter", help="of cells (default: as it was trained; a comma in .csv, else a tab)")
-    switches = {"header": "the first row names the columns", "quoted": "cells may be quoted"}
-    for name, meaning in switches.items():
-        add(f"--{name}", action="store_true", default=None, help=f"{meaning} (default: as trained)")
-        add(f"--no{name}", dest=name, action="store_false", default=None, help="the opposite")
-    add("--encoding", help="of the table (default: as it was trained; utf-8)")
+    add_reading_flags(parser)
     add("--skip_bad_rows", action="store_true", help="rows without their texts get no answer")
     add("--word_column", help="of words: a number from 0, or a key (default: 0; tokens)")
     add("--separator", help=r"between columns of words; \t is a tab (default: blanks and tabs)")
@@ -70,6 +65,17 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         mode = "--text_a" if one_text else "--predict_file"
         parser.error(f"{', '.join(given)} has no effect with {mode}. Leave it out.")
     return parsed
+
+
+def add_reading_flags(parser: argparse.ArgumentParser) -> None:
+    """Adds the flags that say how a table is read, where not as the adapter's own."""
+    add = parser.add_argument
+    add("--delimiter", help="of cells (default: as it was trained; a comma in .csv, else a tab)")
+    switches = {"header": "the first row names the columns", "quoted": "cells may be quoted"}
+    for name, meaning in switches.items():
+        add(f"--{name}", action="store_true", default=None, help=f"{meaning} (default: as trained)")
+        add(f"--no{name}", dest=name, action="store_false", default=None, help="the opposite")
+    add("--encoding", help="of the table (default: as it was trained; utf-8)")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

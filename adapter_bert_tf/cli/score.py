@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from adapter_bert_tf.cli.error_handling import command_parser, run_guarded
+from adapter_bert_tf.cli.predict import add_reading_flags
 from adapter_bert_tf.config.parsing import expand_user
 from adapter_bert_tf.errors import InputError
 
@@ -54,12 +55,7 @@ def parse(arguments: Sequence[str] | None = None) -> tuple[argparse.Namespace, l
     add("--stack", type=expand_user, help="the adapter below it, of a language for example")
     add("--batch_size", type=int, default=32, help="the most rows of a batch (default: 32)")
     add("--part_rows", type=int, default=16_384, help="rows of a shard (default: 16384)")
-    add("--delimiter", help="of cells (default: as it was trained; a comma in .csv, else a tab)")
-    switches = {"header": "the first row names the columns", "quoted": "cells may be quoted"}
-    for name, meaning in switches.items():
-        add(f"--{name}", action="store_true", default=None, help=f"{meaning} (default: as trained)")
-        add(f"--no{name}", dest=name, action="store_false", default=None, help="the opposite")
-    add("--encoding", help="of the files (default: as it was trained; utf-8)")
+    add_reading_flags(parser)
     add("--max_bad_rows", type=int, help="end the run if more rows are bad (default: no limit)")
     add("--resume", action="store_true", help="keep the parts that earlier runs have written")
     add("--overwrite", action="store_true", help="replace another job in the output folder")
