@@ -4,9 +4,10 @@
     python -m benchmarks.scoring --table    # only the tables
 
 The rows are short generated texts in CSV files, the base is MiniLM. Times are those of whole
-commands, with their start. `predict` and one worker have all cores; two workers are compared with
-one worker of one thread. While a command runs, the resident memory of each of its processes is
-read every few seconds; a row has the most of any worker up to a tenth of the rows, and in all.
+commands, with their start. `predict` and one worker have all cores. Two workers are compared with
+one worker of one thread, which may still read and write on the other core, and with one on a core
+of its own. While a command runs, the resident memory of each of its processes is read every few
+seconds; a row has the most of any worker up to a tenth of the rows, and in all.
 """
 
 import collections
@@ -23,6 +24,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from benchmarks import ledger, measuring, runner
@@ -34,9 +36,11 @@ LEDGER = ledger.Ledger(
 )
 Case = collections.namedtuple("Case", "system rows turn")
 PREDICT, ONE, SINGLE, TWO = "predict", "1 worker", "1 worker, 1 thread", "2 workers, 1 thread each"
+ON_ONE_CORE = "1 worker, 1 thread, 1 core"
 FLAGS = {
     ONE: ["--workers=1"],
     SINGLE: ["--workers=1", "--threads=1"],
+    ON_ONE_CORE: ["--workers=1", "--threads=1"],
     TWO: ["--workers=2", "--threads=1"],
 }
 ROWS, MANY, TURNS, FILES = 50_000, 1_000_000, 2, 4
@@ -45,9 +49,13 @@ EVERY = 2.0  # Seconds.
 
 
 def plan(rows: int, many: int) -> list[Case]:
-    """Returns all cases: the systems in turns, then one long run."""
+    """Returns all cases: the systems in turns, then longer runs, whose starts count for little."""
     turns = [Case(name, rows, t) for t in range(TURNS) for name in (PREDICT, ONE, SINGLE, TWO)]
-    return [*turns, Case(TWO, many, 0)]
+    return [
+        *turns,
+        Case(TWO, many, 0),
+        *(Case(one, many // 20, 0) for one in (SINGLE, ON_ONE_CORE)),
+    ]
 
 
 def write_rows(folder: pathlib.Path, count: int, files: int) -> int:
@@ -88,7 +96,8 @@ def measure(case: Case, adapter: str, rows: pathlib.Path, out: pathlib.Path) -> 
     else:
         words = ["score", adapter_flag, f"--input={rows}", f"--output={out}/o", *FLAGS[case.system]]
     start, most = time.perf_counter(), list[tuple[float, float]]()
-    process = subprocess.Popen([*COMMAND, *words], cwd=runner.ROOT)
+    one_core = partial(os.sched_setaffinity, 0, {0}) if case.system == ON_ONE_CORE else None
+    process = subprocess.Popen([*COMMAND, *words], cwd=runner.ROOT, preexec_fn=one_core)
     watcher = threading.Thread(target=lambda: most.extend(_watch(process, start)))
     watcher.start()
     if status := process.wait():
