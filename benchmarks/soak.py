@@ -3,9 +3,10 @@
     python -m benchmarks.soak --minutes=60     # adds a row for each kind of kernels
     python -m benchmarks.soak --table          # prints the sums
 
-A run is a process: it trains a tiny BERT with adapters on batches of many lengths, evaluates it and
-answers single rows. A run that ends with a signal has died. `KERNELS` are environment variables;
-those of `oneDNN, AVX2` leave out what processors with AVX-512 have more.
+A run is a process: it trains a tiny BERT with adapters for 500 steps on batches of any length, for
+each of which oneDNN prepares new kernels, and answers 64 single rows. A run that ends with a signal
+has died. `KERNELS` are environment variables; those of `oneDNN, AVX2` leave out what processors
+with AVX-512 have more.
 """
 
 import argparse
@@ -33,7 +34,7 @@ SIZES = {
     "inner_dim": 64,
     "max_sequence_length": 64,
 }
-STEPS = 12
+STEPS, ANSWERS = 500, 64
 
 
 def one_run(seed: int) -> None:
@@ -53,8 +54,8 @@ def one_run(seed: int) -> None:
     abt.select_trained(model, abt.Tuning())
     compile_model(model, TrainingSettings(steps=STEPS, batch_size=8, learning_rate=1e-3))
 
-    def batches(rows):
-        for length in rng.integers(1, 65, STEPS):
+    def batches(rows, count):
+        for length in rng.integers(1, 65, count):
             ids = rng.integers(1, SIZES["vocab_size"], (rows, length)).astype("i4")
             inputs = {"input_word_ids": ids, "input_mask": np.ones_like(ids)}
             yield inputs | {"input_type_ids": np.zeros_like(ids)}, ids[:, 0] % 2
@@ -62,9 +63,9 @@ def one_run(seed: int) -> None:
     matrix = tf.TensorSpec([None, None], tf.int32)
     names = ("input_word_ids", "input_mask", "input_type_ids")
     signature = (dict.fromkeys(names, matrix), tf.TensorSpec([None], tf.int32))
-    data = tf.data.Dataset.from_generator(lambda: batches(8), output_signature=signature)
+    data = tf.data.Dataset.from_generator(lambda: batches(8, STEPS), output_signature=signature)
     model.fit(data, epochs=1, verbose=0)
-    for inputs, _ in batches(1):
+    for inputs, _ in batches(1, ANSWERS):
         model(inputs)
 
 
