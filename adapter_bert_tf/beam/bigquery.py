@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.errors import Conflict, InputError, Missing, Unavailable
+from adapter_bert_tf.errors import Conflict, InputError, Missing, Occupied, Unavailable
 from adapter_bert_tf.output.records import read_record, write_record
 from adapter_bert_tf.sanitize import preview
 
@@ -57,15 +57,40 @@ class Tables:
             self.output = os.path.join(self._exports, "scored", _name_of(output))
             self.ending = PARQUET
 
-    def export(self) -> list[str]:
+    def export(self, overwrite: bool) -> list[str]:
         """The inputs, with a folder of files in place of each table.
 
         An export of the same content of a table is used again, so a job can resume.
+
+        Args:
+          overwrite: whether the table of the output may be one that no job has written.
+
+        Raises:
+          InputError: if it may not, or BigQuery refuses something.
         """
+        if self._target.startswith(PREFIX) and not overwrite:
+            self._require_replaceable(_name_of(self._target))
         return [
             self._export(_name_of(path)) if path.startswith(PREFIX) else path
             for path in self._inputs
         ]
+
+    def _require_replaceable(self, name: str) -> None:
+        from google.api_core.exceptions import NotFound
+
+        bigquery = _import_client()
+        with _errors_about(name), contextlib.suppress(NotFound):
+            bigquery.Client(project=_project(name)).get_table(_reference(bigquery, name))
+            if read_record(self._loaded_path(name)) is None:
+                raise Occupied(
+                    f"The table {name} exists, and no job with this temp_location has written it. "
+                    "Choose another one, or pass overwrite=True to replace it.",
+                    "temp_location",
+                    "overwrite=True",
+                )
+
+    def _loaded_path(self, name: str) -> str:
+        return os.path.join(self._exports, "loaded", f"{name}.json")
 
     def _export(self, name: str) -> str:
         bigquery = _import_client()
@@ -108,6 +133,7 @@ class Tables:
                 job_config=config,
             )
             job.result()
+        write_record(self._loaded_path(name), {"rows": job.output_rows})
         if job.output_rows != rows:
             raise Unavailable(f"{name} has {job.output_rows:,} rows; {rows:,} were scored.")
 

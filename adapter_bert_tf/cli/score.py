@@ -90,7 +90,7 @@ def _score(parsed: argparse.Namespace, rest: Sequence[str]) -> int:
             read_adapter_config(path)
     summary = score(
         adapters,
-        tables.export(),
+        tables.export(parsed.overwrite),
         tables.output,
         runner=parsed.runner,
         workers=parsed.workers,

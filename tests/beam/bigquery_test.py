@@ -13,7 +13,7 @@ import apache_beam as beam
 import pyarrow
 import pyarrow.parquet
 import pytest
-from google.api_core.exceptions import Forbidden
+from google.api_core.exceptions import Forbidden, NotFound
 
 import adapter_bert_tf as abt
 from adapter_bert_tf.beam import bigquery
@@ -24,7 +24,7 @@ from tests.beam.job_test import COLUMNS, counted, pairs
 from tests.predict.predictor_test import BASE, PAIRS
 from tests.runs import ROOT
 
-SOURCE, TARGET = "example.com:p.rows.mail", "p.rows.scored"
+SOURCE, TARGET, FORBIDDEN = "example.com:p.rows.mail", "p.rows.scored", "p.rows.secret"
 
 
 class FakeBigQuery(types.SimpleNamespace):
@@ -42,8 +42,10 @@ class FakeBigQuery(types.SimpleNamespace):
         return self
 
     def get_table(self, name):
-        if name not in self.tables:
+        if name == FORBIDDEN:
             raise Forbidden(f"no rights: {name}")
+        if name not in self.tables:
+            raise NotFound(f"no table: {name}")
         modified = datetime.datetime(2026, 1, 2, 3, 4, 5, 6)
         return types.SimpleNamespace(
             name=name, modified=modified, location="EU", table_id=name.rpartition(".")[2]
@@ -108,8 +110,12 @@ def test_a_table_is_scored_into_a_table(client, tmp_path, capsys, monkeypatch):
 
 
 def test_what_bigquery_refuses(client, tmp_path, capsys):
+    assert run(tmp_path / "tmp", source=FORBIDDEN) == 1
+    assert f"BigQuery, {FORBIDDEN}: '403 no rights" in capsys.readouterr().err
     assert run(tmp_path / "tmp", source="p.rows.other") == 1
-    assert "BigQuery, p.rows.other: '403 no rights" in capsys.readouterr().err
+    assert "BigQuery, p.rows.other: '404 no table" in capsys.readouterr().err
+    assert run(tmp_path / "tmp", target=SOURCE) == 1
+    assert "--overwrite to replace it" in capsys.readouterr().err
     assert run(tmp_path / "tmp", adapter=tmp_path / "none") == 1
     assert client.exports == 0
 
