@@ -75,6 +75,8 @@ setup(
             "pytest-xdist>=3.6",
             "hypothesis>=6.100",
             "trustme>=1.1",
+            "aiohttp>=3.10",  # examples/serving/server.py, and its clients.
+            "tensorflow-serving-api==2.20.*",  # Parses the settings of TensorFlow Serving.
             "nbclient",
             "nbformat",
             "ipykernel",

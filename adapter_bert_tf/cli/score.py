@@ -6,6 +6,9 @@
     adapter-bert score --adapter_dir=gs://bucket/adapter --input=gs://bucket/rows \\
         --output=gs://bucket/scored --runner=DataflowRunner --project=P --region=R ...
 
+    adapter-bert score --adapter_dir=gs://bucket/adapter --input=bigquery://P.rows.mail \\
+        --output=bigquery://P.rows.scored --temp_location=gs://bucket/tmp
+
 Files are .csv, .tsv, .jsonl and .txt, plain or .gz, and .parquet; a folder stands for all in it.
 Each part of a file becomes one shard with all columns, those of the answers, and `source_file` and
 `source_row`. Rows that cannot be scored go to `_bad_rows` in the output, with the reason. The same
@@ -35,8 +38,9 @@ def parse(arguments: Sequence[str] | None = None) -> tuple[argparse.Namespace, l
         required=True,
         help="directory of a trained adapter; of several NAME=DIR,NAME=DIR",
     )
-    add("--input", required=True, help="files, folders and patterns, with commas between")
-    add("--output", required=True, type=expand_user, help="the folder to write")
+    add("--input", required=True, help="files, folders, patterns and tables, with commas between")
+    add("--output", required=True, type=expand_user, help="the folder, or the table, to write")
+    add("--temp_location", help="gs:// folder for the rows of tables, and for Beam")
     add("--runner", default="local", help="local (default), or a runner of Beam: FlinkRunner, ...")
     add("--workers", type=int, default=1, help="processes of the runner local (default: 1)")
     add(
@@ -70,17 +74,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _score(parsed: argparse.Namespace, rest: Sequence[str]) -> int:
+    from adapter_bert_tf.beam.bigquery import Tables
     from adapter_bert_tf.beam.job import score
     from adapter_bert_tf.store.directory import parse_named_folders
+    from adapter_bert_tf.store.files import read_adapter_config
 
     _require_flags(rest)
+    if parsed.temp_location:
+        rest = [*rest, f"--temp_location={parsed.temp_location}"]
+    named = parse_named_folders(parsed.adapter_dir)
+    adapters = [(name, expand_user(path)) for name, path in named]
+    tables = Tables(_paths(parsed.input), parsed.output, parsed.temp_location, parsed.format)
+    if tables.names:  # Errors, before minutes of an export.
+        for _, path in adapters:
+            read_adapter_config(path)
     summary = score(
-        [(name, expand_user(path)) for name, path in parse_named_folders(parsed.adapter_dir)],
-        _paths(parsed.input),
-        parsed.output,
+        adapters,
+        tables.export(parsed.overwrite),
+        tables.output,
         runner=parsed.runner,
         workers=parsed.workers,
-        ending=parsed.format,
+        ending=tables.ending,
         adapter_column=parsed.adapter_column,
         text_a_column=parsed.text_a_column,
         text_b_column=parsed.text_b_column,
@@ -95,7 +109,10 @@ def _score(parsed: argparse.Namespace, rest: Sequence[str]) -> int:
         overwrite=parsed.overwrite,
         beam_options=rest,
     )
+    tables.load(summary)
     print(_summary_line(summary, parsed.output))
+    if summary["bad_rows"] and tables.output != parsed.output:
+        print(f"Bad rows: {tables.output}/_bad_rows")
     for file in summary["damaged_files"]:
         print(f"Not whole: {file['file']}: {file['reason']}")
     return 1 if summary["damaged_files"] else 0
