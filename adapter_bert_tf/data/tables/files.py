@@ -54,7 +54,8 @@ def require_file(source: Source, folder: str) -> str:
     """Returns the path of a source's file. Raises `InputError` if there is none."""
     path = find_file(source, folder)
     if path is None and not source.file:
-        raise Missing("A file is missing. Name it with --train_file, --dev_file or --test_file.")
+        names = ("train_file", "dev_file", "test_file")
+        raise Missing("A file is missing. Name it: train_file, dev_file or test_file.", *names)
     if path is None:
         raise NotFound(
             f"No data file {os.path.join(folder, source.file)!r}: {_listing(folder)}."

@@ -39,14 +39,14 @@ def test_paths_stand_for_files(folder, paths, expected):
     [("a/b.txt", "a/b.txt"), ("a/b*/c.txt", "a"), ("*.gz", "."), ("gs://b/c/x?.txt", "gs://b/c")],
 )
 def test_the_fixed_part_of_a_pattern(path, fixed):
-    assert files.fixed_part(path) == fixed
+    assert file_sets.fixed_part(path) == fixed
 
 
 def test_a_file_whose_name_has_a_wildcard_is_itself(tmp_path):
     path = tmp_path / "a[1].txt"
     path.write_text("x")
     assert files.find_files([str(path)]) == [str(path)]
-    assert files.fixed_part(str(path)) == str(path)
+    assert file_sets.fixed_part(str(path)) == str(path)
 
 
 @pytest.mark.parametrize(
