@@ -17,6 +17,8 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.errors import Damaged, InputError, Unavailable
 from adapter_bert_tf.output.output_dir import Contents, OutputDir
 
+PART = 1 << 20  # Bytes in memory.
+
 
 class Kept(Protocol):
     """What is read from a folder of the cache."""
@@ -136,8 +138,11 @@ def new_files(folder: str, *endings: str) -> Iterator[list[tuple[str, DigestedFi
 
 def digest_of(path: str) -> str:
     """SHA-256 of a local file, in hexadecimal digits."""
+    digest = hashlib.sha256()
     with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        while part := file.read(PART):
+            digest.update(part)
+    return digest.hexdigest()
 
 
 def read_rows(path: str, offsets: Sequence[int], sizes: Sequence[int]) -> bytes:

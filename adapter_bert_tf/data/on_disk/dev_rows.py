@@ -62,8 +62,8 @@ class DevRows:
 
 def rows_of(part: Examples) -> list[Row]:
     """The examples as rows."""
-    seconds = part.text_b or [None] * len(part)
-    labels = part.labels or [None] * len(part)
+    none: list[str | None] = [None] * len(part)
+    seconds, labels = part.text_b or none, part.labels or none
     return list(zip(part.text_a, seconds, labels, part.places, strict=True))
 
 

@@ -100,7 +100,7 @@ class Facts:
         if any(type(number) is not int or number < 0 for number in numbers) or not facts.count:
             raise ValueError("A count is a whole number.")
         if dev is not None:
-            Examples(*dev)
+            facts.dev_examples()
         return facts
 
     def to_json(self) -> dict[str, Any]:
@@ -111,8 +111,8 @@ class Facts:
         """The examples that were drawn for the dev set."""
         if self.dev is None:
             return None
-        *columns, places = self.dev
-        return Examples(*columns, [(path, line) for path, line in places])
+        text_a, text_b, labels, indices, places = self.dev
+        return Examples(text_a, text_b, labels, indices, [(path, line) for path, line in places])
 
     def label_examples(self) -> Examples:
         """One example without text for each label cell, or for the lowest and the highest score."""

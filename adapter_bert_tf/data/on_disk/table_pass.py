@@ -33,7 +33,8 @@ from adapter_bert_tf.tasks.task import Source, Task
 
 MOST_LABELS = 1 << 20  # Different label cells, which are in memory.
 THREADS = min(os.cpu_count() or 1, 16)  # That tokenize.
-T, R = TypeVar("T"), TypeVar("R")
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -215,5 +216,5 @@ class _Totals:
             self._places,
             self._scores,
             warnings,
-            drawn and drawn.columns(),
+            None if drawn is None else drawn.columns(),
         )

@@ -51,15 +51,10 @@ def read_blocks(source: Source, folder: str, findings: RowFindings) -> Iterator[
     header: list[str] | None = None
     for path, size in zip(paths, sizes, strict=True):
         is_object = extension_of(path) in OBJECTS
-        blocks = _object_blocks(path, source) if is_object else _cell_blocks(path, source, findings)
-        for rows, names, fraction in blocks:
-            header = names if header is None else header
-            share = (done + fraction * size) / total
-            if is_object:
-                cells = object_cells(source, header or [], [(path, row) for row in rows])
-                yield Block(header, cells, share)
-            else:
-                yield Block(header, rows, share)
+        read = _object_blocks(path, source, header) if is_object else None
+        for block in read or _cell_blocks(path, source, findings):
+            header = block.header
+            yield block._replace(share=(done + block.share * size) / total)
         done += size
 
 
@@ -71,28 +66,31 @@ def unpacked_size(source: Source, folder: str) -> int:
     )
 
 
-def _object_blocks(path: str, source: Source) -> Iterator[tuple[list[Row], list[str], float]]:
+def _object_blocks(path: str, source: Source, header: list[str] | None) -> Iterator[Block]:
+    """Yields the rows of a file; `header` is that of the files before it."""
     with open_table(path, table_format(path, encoding=source.encodings[0])) as table:
         rows: list[Row] = []
-        names: list[str] = []
+
+        def block(share: float) -> Block:
+            names = header or _names(rows)
+            return Block(names, object_cells(source, names, [(path, row) for row in rows]), share)
+
         for row in table:
             rows.append(row)
             if len(rows) == ROWS:
-                names = names or _names(rows)
-                yield rows, names, table.fraction_read()
-                rows = []
+                some = block(table.fraction_read())
+                yield some
+                header, rows = some.header, []
         if rows:
-            yield rows, names or _names(rows), 1.0
+            yield block(1.0)
 
 
 def _names(rows: Sequence[Row]) -> list[str]:
     return list(dict.fromkeys(name for row in rows for name in row.values))
 
 
-def _cell_blocks(
-    path: str, source: Source, findings: RowFindings
-) -> Iterator[tuple[Rows, list[str] | None, float]]:
-    """Yields rows, header and the share of the file that is read."""
+def _cell_blocks(path: str, source: Source, findings: RowFindings) -> Iterator[Block]:
+    """Yields the rows of a file; a block has the share of this file."""
     form = _format_of(path, source)
     with open_lines(path, form) as (raw, text):
         size = max(os.fstat(raw.fileno()).st_size, 1)
@@ -109,9 +107,9 @@ def _cell_blocks(
                 block.append((place, cells))
                 characters += sum(map(len, cells))
                 if len(block) >= ROWS or characters > CHARACTERS:
-                    yield block, header, raw.tell() / size
+                    yield Block(header, block, raw.tell() / size)
                     block, characters = [], 0
-            yield block, header, 1.0
+            yield Block(header, block, 1.0)
 
 
 def _format_of(path: str, source: Source) -> TableFormat:

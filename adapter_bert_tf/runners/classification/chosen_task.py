@@ -32,8 +32,8 @@ def task_of(config: RunConfig) -> Task:
     reads = actions.do_train or actions.do_eval or actions.do_predict
     if not (folder or named) and reads:
         raise Missing(
-            "--task_name=tsv needs --train_file, or --data_dir, the folder with train.tsv or "
-            "train.csv."
+            "--task_name=tsv needs --data_dir, the folder with train.tsv or train.csv, or "
+            "--train_file."
         )
     extension, train = own_files(folder) if folder and reads else ("tsv", "train")
     describe = functools.partial(
