@@ -58,7 +58,7 @@ def train_batches(
         places = np.arange(ends[number] * batch_size, ends[number + 1] * batch_size)
         epochs, positions = np.divmod(places, len(rows))
         numbers = shuffled(positions, len(rows), seed, epochs)
-        lengths = rows.table.entries(numbers)["length"].astype(np.int64)
+        lengths = rows.table.announce(numbers)["length"].astype(np.int64)
         if grouped:
             order = np.argsort(lengths, kind="stable")
             batches = np.argsort(random_bits(seed, number, np.arange(len(places) // batch_size)))

@@ -14,7 +14,7 @@ import numpy as np
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.data.examples import Examples
-from adapter_bert_tf.data.on_disk.cache import Cache, digest_of, read_rows
+from adapter_bert_tf.data.on_disk.cache import Cache, announce_rows, digest_of, read_rows
 from adapter_bert_tf.sanitize import parse_json
 
 FORMAT = 1  # Version of the files; those of another version are written again.
@@ -159,6 +159,15 @@ class StoredTable:
         size = ENTRY.itemsize
         content = read_rows(self.index_path, (rows * size).tolist(), [size] * len(rows))
         return np.frombuffer(content, ENTRY)
+
+    def announce(self, rows: np.ndarray) -> np.ndarray:
+        """As `entries`, of rows whose `inputs` are read soon. Raises `InputError`."""
+        size = ENTRY.itemsize
+        announce_rows(self.index_path, (rows * size).tolist(), [size] * len(rows))
+        entries = self.entries(rows)
+        sizes = entries["length"].astype(np.int64) * np.dtype(self.dtype).itemsize
+        announce_rows(self.ids_path, entries["offset"].tolist(), sizes.tolist())
+        return entries
 
     def inputs(self, entries: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Word ids, type ids and mask of rows, int32 `[rows, width]` each. Raises `InputError`."""
