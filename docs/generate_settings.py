@@ -39,7 +39,7 @@ def _type(row: Setting) -> str:
     base = f"Literal[{', '.join(quoted)}]" if quoted else TYPES[row.kind]
     if row.name in ("fuse", "class_weights"):
         base += " | Mapping[str, Any] | Sequence[str]"
-    if row.patterns:
+    if row.patterns and row.in_python:
         base += " | Sequence[str]"
     return f"{base} | None" if row.default is None else base
 

@@ -120,7 +120,8 @@ class Setting:
       earlier: default of earlier versions, whose records may not name the setting.
       path: whether it is a path that a run reads, writes, or either: reads, but writes in training.
       several: whether it names several paths, separated by commas, each with an optional `NAME=`.
-      patterns: whether it names files, folders and patterns of names, separated by commas.
+      patterns: commands in which it names files, folders and patterns of names, separated by
+        commas.
       common: whether it leads the command's `--help`.
       in_python: whether it may be a keyword of `abt.train`.
     """
@@ -139,7 +140,7 @@ class Setting:
     earlier: Value = None
     path: PathUse | None = None
     several: bool = False
-    patterns: bool = False
+    patterns: tuple[Command, ...] = ()
     only_with: Needed | None = None
     common: bool = False
     in_python: bool = True

@@ -22,6 +22,7 @@ class TrainOptions(TypedDict, total=False):
     quoted: bool | None
     encoding: str
     skip_bad_rows: bool
+    in_memory_mb: int
     dev_share: float
     task_type: str | None
     multi_label: bool

@@ -44,7 +44,7 @@ class Features:
 def tokenize(examples, encoder, labels=None):
     """Tokenizes `Examples` to `Features`; `labels` are ids or scores `[examples]`, or None."""
     columns = list(zip(*examples.texts(), strict=True))
-    batches = _batch_encoder(encoder, len(columns))(
+    batches = batch_encoder(encoder, len(columns))(
         [column[start : start + TOKENIZE_BATCH] for column in columns]
         for start in range(0, len(examples), TOKENIZE_BATCH)
     )
@@ -66,11 +66,15 @@ class BatchEncoder:
 
     def __call__(self, batches):
         batches = list(batches)
-        self._count += len(batches)
+        encode = self.function(len(batches))
+        return [encode(*map(tf.constant, columns)) for columns in batches]
+
+    def function(self, batches):
+        """Returns the function of string tensors `[texts]` that encodes a number of batches."""
+        self._count += batches
         if self._traced is None and self._count > UNTRACED:
             self._traced = compiled(self._encode, input_signature=self._specs)
-        encode = self._traced or self._encode
-        return [encode(*map(tf.constant, columns)) for columns in batches]
+        return self._traced or self._encode
 
     def _encode(self, *texts):
         segments = self._encoder.segments(*texts)
@@ -78,7 +82,7 @@ class BatchEncoder:
         return *self._encoder.join(segments), full
 
 
-_batch_encoder = functools.lru_cache(maxsize=4)(BatchEncoder)
+batch_encoder = functools.lru_cache(maxsize=4)(BatchEncoder)
 
 
 def train_batches(

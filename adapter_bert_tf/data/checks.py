@@ -13,15 +13,24 @@ FEW_LABELS = 10  # Each of which a development set should have.
 
 def report(task, examples, features, called=None, cells=ONE_LABEL):
     """Formats the table of splits: examples, lengths, how many are cut, labels."""
+    rows = [split_row(split, examples[split], part, cells) for split, part in features.items()]
+    return format_report(called or task.title, rows)
+
+
+def split_row(split, examples, features, cells=ONE_LABEL):
+    """Returns the row of a split in `format_report`."""
+    labels = [cell for cell in examples.labels or () if cell is not None]
+    summary = "none" if examples.labels is None else cells.summary(labels)
+    lengths = features.lengths
+    return split, len(features), lengths.mean(), lengths.max(), features.cut.mean(), summary
+
+
+def format_report(title, rows):
+    """Formats rows of split, examples, mean and longest length, share that is cut, labels."""
     lines = [f"  {'split':<16}{'examples':>10}{'pieces':>8}{'longest':>9}{'cut':>8}  labels"]
-    for split, part in features.items():
-        labels = [cell for cell in examples[split].labels or () if cell is not None]
-        summary = "none" if examples[split].labels is None else cells.summary(labels)
-        lines.append(
-            f"  {split:<16}{len(part):>10,}{part.lengths.mean():>8.0f}{part.lengths.max():>9}"
-            f"{part.cut.mean():>8.1%}  {summary}"
-        )
-    return "\n".join([f"What {called or task.title} holds:", *lines])
+    for split, count, mean, longest, cut, summary in rows:
+        lines.append(f"  {split:<16}{count:>10,}{mean:>8.0f}{longest:>9}{cut:>8.1%}  {summary}")
+    return "\n".join([f"What {title} holds:", *lines])
 
 
 def warn(examples, features, encoder, cells=ONE_LABEL):
@@ -34,20 +43,25 @@ def warn(examples, features, encoder, cells=ONE_LABEL):
         ambiguous = _with_several_labels(part, texts, cells)
         _warn_of_examples(split, part, ambiguous, "have the text of another one with another label")
         unknown, cut = encoder.unknown_share(features[split].ids), features[split].cut.mean()
-        if unknown > WORTH_A_WARNING:
-            logging.warning(
-                f"{unknown:.0%} of the word pieces of {split} are [UNK]: does the vocabulary fit "
-                "the text?"
-            )
-        if cut > WORTH_A_WARNING:
-            logging.warning(
-                f"{cut:.0%} of the inputs of {split} are longer than {encoder.max_seq_length} word "
-                "pieces (max_seq_length), and cut."
-            )
+        warn_of_shares(split, unknown, cut, encoder)
         if role(split) in ("dev", "test"):
             seen = [i for i, row in enumerate(texts) if row in known_texts]
             _warn_of_examples(split, part, seen, "are in the training data too")
-    _warn_of_missing_labels(examples, cells)
+    warn_of_missing_labels(examples, cells)
+
+
+def warn_of_shares(split, unknown, cut, encoder):
+    """Logs a warning of many [UNK] among the word pieces, and of many inputs that are cut."""
+    if unknown > WORTH_A_WARNING:
+        logging.warning(
+            f"{unknown:.0%} of the word pieces of {split} are [UNK]: does the vocabulary fit "
+            "the text?"
+        )
+    if cut > WORTH_A_WARNING:
+        logging.warning(
+            f"{cut:.0%} of the inputs of {split} are longer than {encoder.max_seq_length} word "
+            "pieces (max_seq_length), and cut."
+        )
 
 
 def _with_several_labels(examples, texts, cells):
@@ -68,7 +82,7 @@ def _warn_of_examples(split, examples, numbers, fault):
         )
 
 
-def _warn_of_missing_labels(examples, cells):
+def warn_of_missing_labels(examples, cells):
     """Warns of labels without a development example: metrics say little about them."""
     labels = {}
     for split, part in examples.items():

@@ -10,13 +10,14 @@ from absl import logging
 
 from adapter_bert_tf.data.labels import ONE_LABEL, find_label
 from adapter_bert_tf.data.splits import random_split, stratified_subset
+from adapter_bert_tf.data.tables.blocks import require_one_layout
 from adapter_bert_tf.data.tables.columns import check_columns, column_numbers
 from adapter_bert_tf.data.tables.files import find_file, read_table
 from adapter_bert_tf.data.tables.indicator_columns import HIDDEN, join_columns
 from adapter_bert_tf.data.tables.malformed_rows import (
+    RowFindings,
+    find_doubled_quotes,
     skip_malformed,
-    warn_of_doubled_quotes,
-    warn_of_skipped,
 )
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.sanitize import preview, truncate
@@ -154,43 +155,73 @@ def read_source(task, source, folder, label_cells=ONE_LABEL, every_row=False):
     With `every_row` it keeps rows without a text or a valid label: predictions for a test file have
     one row for each of its rows.
     """
+    require_one_layout(source)
     header, rows = read_table(source, folder)
-    if label_cells.several:
-        header, rows = join_columns(source, header, rows)
-    columns = column_numbers(source, header, folder)
-    check_columns(label_cells, source, header, rows, columns, f"{folder}/{source.file}")
-    count = len(rows)
-    rows, left_out = skip_malformed(source, header, rows, max(columns.values()) + 1, every_row)
-    warn_of_doubled_quotes(source, rows, columns.values())
-    records = []
-    for place, cells in rows:
-        row = {field: cells[i] for field, i in columns.items()} | {"place": place}
-        reason = _clean_row(task, source, row, label_cells.may_be_empty)
-        if reason and not every_row:
-            left_out.setdefault(reason, []).append(place)
-        else:
-            records.append(row)
-    warn_of_skipped(source.file, left_out, count)
-    if not records:
-        raise InputError(f"{folder}/{source.file} has no examples.")
-    return Examples(
-        text_a=[row["text_a"] for row in records],
-        text_b=[row["text_b"] for row in records] if "text_b" in columns else None,
-        labels=_labels(source, records, label_cells.may_be_empty) if "label" in columns else None,
-        indices=[row.get("index", str(i)) for i, row in enumerate(records)],
-        places=[row["place"] for row in records],
-    )
+    reader = RowReader(task, source, folder, label_cells, every_row)
+    examples = reader.examples(header, rows)
+    for sentence in reader.findings.sentences(every_row):
+        logging.warning("%s", sentence)
+    if not len(examples):
+        raise InputError(f"{source.location(folder)} has no examples.")
+    if examples.labels is None or label_cells.may_be_empty:
+        return examples
+    return dataclasses.replace(examples, labels=_known_labels(source, examples.labels))
 
 
-def _labels(source, rows, may_be_empty):
+class RowReader:
+    """Makes examples of the rows of a source, which come in one part or in many.
+
+    `findings` has what is odd about them, for warnings after the last part. Arguments as of
+    `read_source`.
+    """
+
+    def __init__(self, task, source, folder, label_cells=ONE_LABEL, every_row=False):
+        self._task, self._source, self._folder = task, source, folder
+        self._cells, self._every_row = label_cells, every_row
+        self._columns = None  # Numbers by field, once the first part has come.
+        self.findings = RowFindings(source.file)
+
+    def examples(self, header, rows):
+        """Returns the `Examples` of these rows, maybe none. Raises `InputError`.
+
+        `header` is that of all rows, or None; `rows` are places and cells. A label is "" if the
+        row has none.
+        """
+        source, findings = self._source, self.findings
+        if self._cells.several:
+            header, rows = join_columns(source, header, rows, findings)
+        if self._columns is None:
+            self._columns = column_numbers(source, header, self._folder)
+            location = source.location(self._folder)
+            check_columns(self._cells, source, header, rows, self._columns, location)
+        columns, first = self._columns, findings.count
+        width = max(columns.values()) + 1
+        rows = skip_malformed(source, header, rows, width, self._every_row, findings)
+        find_doubled_quotes(source, rows, columns.values(), findings)
+        records = []
+        for place, cells in rows:
+            row = {field: cells[i] for field, i in columns.items()} | {"place": place}
+            reason = _clean_row(self._task, source, row, self._cells.may_be_empty)
+            if reason and not self._every_row:
+                findings.add(reason, place)
+            else:
+                records.append(row)
+        return Examples(
+            text_a=[row["text_a"] for row in records],
+            text_b=[row["text_b"] for row in records] if "text_b" in columns else None,
+            labels=[row["label"] for row in records] if "label" in columns else None,
+            indices=[row.get("index", str(first + i)) for i, row in enumerate(records)],
+            places=[row["place"] for row in records],
+        )
+
+
+def _known_labels(source, cells):
     """Returns the label of each row, None without one; None if no row has a label."""
-    if may_be_empty:
-        return [row["label"] for row in rows]
-    labels = [row["label"] or None for row in rows]
+    labels = [cell or None for cell in cells]
     missing = labels.count(None)
     if 0 < missing < len(labels):
         logging.warning(
-            f"{source.file}: {missing} of {len(rows)} rows have no label of the task. They are "
+            f"{source.file}: {missing} of {len(labels)} rows have no label of the task. They are "
             "predicted but not scored."
         )
     return None if missing == len(labels) else labels

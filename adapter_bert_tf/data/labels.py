@@ -3,7 +3,7 @@
 import collections
 import decimal
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from absl import logging
 
@@ -41,12 +41,17 @@ class LabelCells:
 
     def summary(self, cells: Sequence[str]) -> str:
         """Labels and how often each occurs, for a line of the data report."""
-        label_sets = [self.labels_in(cell) for cell in cells]
-        counts = collections.Counter(label for labels in label_sets for label in labels)
+        return self.summary_of_counts(collections.Counter(cells))
+
+    def summary_of_counts(self, cells: Mapping[str, int]) -> str:
+        """The same for the numbers of rows with each cell."""
+        counts: collections.Counter[str] = collections.Counter()
+        for cell, number in cells.items():
+            counts.update(dict.fromkeys(self.labels_in(cell), number))
         text = ", ".join(f"{label} {count:,}" for label, count in counts.most_common(MOST_COUNTED))
         if len(counts) > MOST_COUNTED:
             text += f" and {len(counts) - MOST_COUNTED} more"
-        without = sum(not labels for labels in label_sets)
+        without = sum(number for cell, number in cells.items() if not self.labels_in(cell))
         return text + (f", {without:,} without any" if without else "")
 
 

@@ -2,9 +2,11 @@
 
 import csv
 import io
+import os
 from collections.abc import Mapping, Sequence, Set
 from typing import Any, TypeAlias
 
+from adapter_bert_tf import storage
 from adapter_bert_tf.data.tables.indicator_columns import INDICATORS, is_indicators
 from adapter_bert_tf.errors import InputError, error_context
 from adapter_bert_tf.jobs.python_data import Given, PythonData
@@ -123,6 +125,8 @@ def _is_several(value: Any) -> bool:
 
 def data_of(given: Given, options: Mapping[str, Any]) -> PythonData:
     """Returns the tables of what `abt.train` is given. Raises `InputError`."""
+    if isinstance(given.texts, str | os.PathLike) and any(given.columns):
+        return _files_of(given, options)
     sets = chosen_type(options).several
     tables = {"train": table_of(given.texts, given.labels, given.others, given.columns, sets)}
     if given.dev is not None:
@@ -135,6 +139,29 @@ def data_of(given: Given, options: Mapping[str, Any]) -> PythonData:
         "do_eval": given.dev is not None or options.get("dev_share", DEV_SHARE) != 0,
     }
     return PythonData({f"{split}.csv": _csv(*table) for split, table in tables.items()}, settings)
+
+
+def _files_of(given: Given, options: Mapping[str, Any]) -> PythonData:
+    """Returns the settings that read tables from files."""
+    dev = given.dev
+    are_paths = dev is None or isinstance(dev, str | os.PathLike)
+    if not (are_paths and given.others is None and isinstance(given.labels, str | int)):
+        raise InputError(
+            "For a file labels is the name of a column, dev is the path of another file, and "
+            "second texts are a column: text_b_column. Received: "
+            f"{preview([given.labels, dev, given.others])}",
+            "text_b_column",
+        )
+    columns = zip(("text_a_column", "text_b_column"), given.columns, strict=True)
+    files = {"train_file": given.texts, "dev_file": dev}
+    settings = {
+        "task_name": "tsv",
+        **{name: storage.path_of(path) for name, path in files.items() if path is not None},
+        **{name: str(column) for name, column in columns if column is not None},
+        "label_column": str(given.labels),
+        "do_eval": dev is not None or options.get("dev_share", DEV_SHARE) != 0,
+    }
+    return PythonData({}, settings, {})
 
 
 def _dev_table(given: Given, sets: bool, expected: Sequence[str]) -> Table:

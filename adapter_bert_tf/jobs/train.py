@@ -97,18 +97,19 @@ def train(
     writes: the same call again continues where it was interrupted, or finds itself finished.
 
     Args:
-      texts: a list of texts or of pairs of texts, or a pandas DataFrame. Taggers: lists of words.
-        Masked words: a list of texts, or None with `text_files`.
+      texts: a list of texts or of pairs of texts, a pandas DataFrame, or the path of a table of any
+        size, as `--train_file`. Taggers: lists of words. Masked words: a list of texts, or None
+        with `text_files`.
       labels: a label for each: a text, or a number, which counts as its text, or as a score with
         `regression=True`; with `multi_label=True` a list of labels. Taggers: lists of tags. For a
-        DataFrame the name of the column of labels. Masked words have none.
+        DataFrame or a file the name of the column of labels. Masked words have none.
       others: the second text of each, for pairs.
       task: type of the task, a key of `TASK_TYPES`. None: classification, or what the options say.
       dev: evaluation data: `(texts, labels)`, for pairs `(texts, labels, others)`, or a DataFrame
-        with the same columns. None: a seeded tenth of the training data, or `dev_share` of it;
-        `dev_share=0` trains on all of it, without a dev set. Taggers: None is without one. Masked
-        words: a list of texts; None: `dev_files`, or `dev_share` of the sequences.
-      text_a_column, text_b_column: columns of DataFrames.
+        or a file with the same columns. None: a seeded tenth of the training data, or `dev_share`
+        of it; `dev_share=0` trains on all of it, without a dev set. Taggers: None is without one.
+        Masked words: a list of texts; None: `dev_files`, or `dev_share` of the sequences.
+      text_a_column, text_b_column: columns of DataFrames and files.
       output_dir: None for a folder that is removed when the process ends.
       base_model: as for `load_base`.
       **options: settings of `run_classifier.py`, or of the command that trains the task:
@@ -120,7 +121,8 @@ def train(
     Raises:
       InputError: for anything that the user can fix, before training.
     """
-    frames.check_arguments(texts, others, text_a_column, text_b_column)
+    if not isinstance(texts, str | os.PathLike):
+        frames.check_arguments(texts, others, text_a_column, text_b_column)
     given = Given(texts, labels, others, dev, (text_a_column, text_b_column))
     return _train(given, task, dict(options), output_dir, base_model)
 

@@ -51,6 +51,7 @@ OPTIONAL: Types = {
     "global_step": int,
     "split_seed": (int, type(None)),
     "dev_share": float,
+    "dev_by_hash": bool,
     "fold": dict,
     "base_model": dict,
     DERIVED: dict,

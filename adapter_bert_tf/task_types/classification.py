@@ -89,11 +89,16 @@ class Classification(LabelType):
             )
 
     def weighted_loss(
-        self, weights: str | None, smoothing: float, labels: Sequence[str], encoded: np.ndarray
+        self,
+        weights: str | None,
+        smoothing: float,
+        labels: Sequence[str],
+        encoded: np.ndarray,
+        counts: np.ndarray | None = None,
     ) -> Loss | None:
         if not (weights or smoothing):
             return None
-        return cross_entropy(parse_weights(weights, labels, encoded), smoothing)
+        return cross_entropy(parse_weights(weights, labels, encoded, counts), smoothing)
 
     def shares(self, logits: Any) -> tf.Tensor:
         return tf.nn.softmax(logits)
@@ -176,19 +181,22 @@ def _may_be_several(label: str) -> bool:
     return len(parts) > 1 and all(part.strip() for part in parts)
 
 
-def parse_weights(text: str | None, labels: Sequence[str], ids: np.ndarray) -> list[float]:
+def parse_weights(
+    text: str | None, labels: Sequence[str], ids: np.ndarray, counts: np.ndarray | None = None
+) -> list[float]:
     """The weight of each label, from `--class_weights`; None: all count alike.
 
-    `ids` are int `[examples]`, of the training data. Balanced, a label that n of N examples have
-    weighs N / (labels n), as in scikit-learn; one without examples weighs 1.
+    `ids` are int `[examples]`, of the training data; with `counts` each is that of so many. If
+    balanced, a label that n of N examples have weighs N / (labels n), as in scikit-learn; one
+    without examples weighs 1.
 
     Raises `InputError` for an unknown or repeated label, or a weight that is not above 0.
     """
     if text is None:
         return [1.0] * len(labels)
     if text == BALANCED:
-        counts = np.bincount(ids, minlength=len(labels))
-        return [len(ids) / (len(labels) * n) if n else 1.0 for n in counts.tolist()]
+        sizes = np.bincount(ids, counts, len(labels))
+        return [float(sizes.sum()) / (len(labels) * n) if n else 1.0 for n in sizes.tolist()]
     named = dict[str, float]()
     for part in _split_weights(text, labels):
         label, equals, number = part.rpartition("=")

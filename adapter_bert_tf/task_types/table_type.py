@@ -118,9 +118,17 @@ class TableType(TaskType, LabelCells):
         return None
 
     def weighted_loss(
-        self, weights: str | None, smoothing: float, labels: Sequence[str], encoded: np.ndarray
+        self,
+        weights: str | None,
+        smoothing: float,
+        labels: Sequence[str],
+        encoded: np.ndarray,
+        counts: np.ndarray | None = None,
     ) -> Loss | None:
-        """The loss with `--class_weights` and `--label_smoothing`; None: the model's own."""
+        """The loss with `--class_weights` and `--label_smoothing`; None: the model's own.
+
+        `encoded` are the labels of the training examples; with `counts` of so many examples each.
+        """
         if weights or smoothing:
             raise Conflict(
                 "--class_weights and --label_smoothing need a single task of classes, without "

@@ -91,7 +91,7 @@ def delimiter_of(value: str | None, extension: str) -> str:
 
 def format_settings(source: Source) -> dict[str, str | bool]:
     """The arguments of `own_task` that differ from the defaults for a file of this extension."""
-    extension = source.file.rpartition(".")[2]
+    extension = source.extension
     values: dict[str, str | bool] = {
         "delimiter": source.delimiter.replace("\t", "\\t"),
         "quoted": source.quoted,

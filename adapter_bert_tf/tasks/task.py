@@ -22,7 +22,8 @@ class Source:
     """A file of a task, and how to read it.
 
     `file` is its name in the data folder; `NAME.gz` is read if NAME is missing. With a final slash
-    it is a folder with one folder a label and one text a file, columns 0 and 1.
+    it is a folder with one folder a label and one text a file, columns 0 and 1. An empty
+    name stands for no file.
     """
 
     file: str
@@ -38,11 +39,22 @@ class Source:
     optional_label: bool = False  # Whether the label's column may be missing.
     skip_bad_rows: bool = False  # Whether malformed rows are skipped with a warning, or an error.
     submission: str | None = None  # The GLUE server's name of this split; None: the task's title.
+    files: tuple[str, ...] = ()  # Paths of the files that the user named by `file`, of one layout.
 
     @property
     def has_header(self) -> bool:
         """Whether the first row names the columns."""
         return isinstance(self.columns.text_a, str) if self.header is None else self.header
+
+    @property
+    def extension(self) -> str:
+        """`csv` for `train.csv` and `a.CSV.gz`."""
+        first = self.files[0] if self.files else self.file
+        return first.removesuffix(".gz").rpartition(".")[2].lower()
+
+    def location(self, folder: str) -> str:
+        """The file for messages, with the data folder unless the user named it."""
+        return self.file if self.files else f"{folder}/{self.file}"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -62,10 +62,10 @@ def test_what_did_not_train_reads_the_same_adapter(adapter_dir, read, tmp_path):
         ("sead: 1", "invalid: 'sead'"),
         ("seed: [1, 2]", "invalid: seed"),
         (
-            "train_file: a\nseed: 1",
-            "invalid: 'train_file'",
+            "predict_file: a\nseed: 1",
+            "invalid: 'predict_file'",
         ),
-        ("train_file: a\nsead: 1", "invalid: 'train_file'"),
+        ("predict_file: a\nsead: 1", "invalid: 'predict_file'"),
         ("seed: -1", "invalid: seed"),
         ("- seed", "invalid: `setting: value`"),
         ("seed: {", "damaged: --config"),

@@ -48,6 +48,7 @@ DATA = {
         task_name data_dir data_source text_a_column text_b_column label_column delimiter header
         quoted encoding skip_bad_rows dev_share task_type multi_label regression split_seed
         do_train do_eval do_predict max_train_examples max_seq_length adapter_name metric folds fold
+        train_file dev_file test_file in_memory_mb features_dir
     """,
     Command.SQUAD: """
         do_train do_eval do_predict data_source data_dir train_file predict_file max_train_examples

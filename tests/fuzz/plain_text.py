@@ -10,6 +10,7 @@ import tempfile
 import numpy as np
 from hypothesis import strategies as st
 
+from adapter_bert_tf.data import file_sets
 from adapter_bert_tf.data.plain_text import files, packed_file
 from adapter_bert_tf.data.plain_text.packing import Counts
 from tests.fuzz import values
@@ -42,8 +43,8 @@ def cases(draw):
 def read(folder, settings):
     """Lines are those of the file; paragraphs have the same words."""
     given = [str(folder / path) for path in settings["paths"]]
-    paths = files.find_files(files.split_paths(",".join(given)))
-    assert len(set(paths)) == len(paths) and len(files.digest(paths)) == 64
+    paths = files.find_files(file_sets.split_paths(",".join(given)))
+    assert len(set(paths)) == len(paths) and len(file_sets.digest(paths)) == 64
     texts = list(files.read_texts(paths, settings["unit"]))
     assert texts and all(text == text.strip(WHITE) != b"" for text in texts)
     lines = list(files.read_texts(paths, "line"))

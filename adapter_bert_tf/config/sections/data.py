@@ -119,6 +119,13 @@ class TableConfig:
         "Leave out rows with too few or too many cells, and count them. Default: such a row is an "
         "error.",
     )
+    in_memory_mb: int = _table(
+        256,
+        "Training files of more MB, unpacked, are read once, and their tokenized rows kept on the "
+        "local disk (--features_dir) instead of in memory. A .gz or .parquet file counts four "
+        "times.",
+        lowest=0,
+    )
     dev_share: float = _table(
         DEV_SHARE,
         "Share of the training data, drawn with --split_seed, that becomes the dev set of a table "
@@ -151,10 +158,12 @@ class QuestionsConfig:
     train_file: str | None = setting(
         None,
         "File to train on; SQuAD JSON for questions, otherwise by default the train file in "
-        "--data_dir.",
+        "--data_dir. Of --task_name=tsv also several of one layout: folders, and patterns such as "
+        "'part-*.csv.gz', separated by commas.",
         Role.TASK,
-        commands=(Command.SQUAD, Command.TAGGER),
+        commands=(Command.SQUAD, *_OWN_FILES),
         path="read",
+        patterns=_CLASSIFIER,
         in_python=False,
     )
     predict_file: str | None = _question(
@@ -182,10 +191,10 @@ class QuestionsConfig:
     )
     features_dir: str | None = _question(
         None,
-        "Folder that keeps windows, or packed plain text, between runs. Default: "
-        "OUTPUT_DIR/features.",
+        "Folder that keeps windows, packed plain text, or the rows of tables that are not in "
+        "memory (--in_memory_mb), between runs. Default: OUTPUT_DIR/features.",
         Role.CACHE,
-        commands=(Command.SQUAD, Command.ADAPT),
+        commands=(*_CLASSIFIER, Command.SQUAD, Command.ADAPT),
         path="written",
     )
     question: str | None = _question(

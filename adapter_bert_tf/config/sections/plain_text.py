@@ -8,7 +8,9 @@ from adapter_bert_tf.config.roles import Role
 from adapter_bert_tf.config.setting import Command, setting
 
 _plain_text = functools.partial(setting, commands=(Command.ADAPT,))
-_files = functools.partial(_plain_text, role=Role.TASK, path="read", patterns=True, common=True)
+_files = functools.partial(
+    _plain_text, role=Role.TASK, path="read", patterns=(Command.ADAPT,), common=True
+)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,25 +9,30 @@ from adapter_bert_tf.config.setting import Command, setting
 
 _tagging = functools.partial(setting, commands=(Command.TAGGER,))
 _file = functools.partial(_tagging, in_python=False)
+_split_file = functools.partial(
+    _file,
+    commands=(Command.TAGGER, Command.CLASSIFIER),
+    path="read",
+    patterns=(Command.CLASSIFIER,),
+    common=True,
+)
 
 
 @dataclasses.dataclass(frozen=True)
 class TaggingConfig:
     """Tags of words (`run_tagger.py`): files, columns, windows and decoding."""
 
-    dev_file: str | None = _file(
+    dev_file: str | None = _split_file(
         None,
-        "File to evaluate on. Default: the dev file in --data_dir.",
+        "File to evaluate on. Default: the dev file in --data_dir. Of --task_name=tsv as "
+        "--train_file.",
         Role.TASK,
-        path="read",
-        common=True,
     )
-    test_file: str | None = _file(
+    test_file: str | None = _split_file(
         None,
-        "File to predict, scored if it has tags. Default: the test file in --data_dir.",
+        "File to predict, scored if it has labels. Default: the test file in --data_dir. Of "
+        "--task_name=tsv as --train_file.",
         Role.ASKED,
-        path="read",
-        common=True,
     )
     tag_column: str | None = _file(
         None,

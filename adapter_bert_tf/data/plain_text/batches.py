@@ -10,6 +10,7 @@ import numpy as np
 
 from adapter_bert_tf.data.batches import map_and_prefetch
 from adapter_bert_tf.data.host_shard import WHOLE_BATCH, HostShard
+from adapter_bert_tf.data.on_disk.order import shuffled
 from adapter_bert_tf.data.plain_text.masking import (
     POSITIONS,
     TARGETS,
@@ -17,7 +18,6 @@ from adapter_bert_tf.data.plain_text.masking import (
     MaskedRows,
     Masking,
 )
-from adapter_bert_tf.data.plain_text.order import shuffled
 from adapter_bert_tf.data.plain_text.packed_file import PackedFile
 from adapter_bert_tf.lazy import tf
 

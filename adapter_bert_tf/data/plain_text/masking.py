@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from adapter_bert_tf.base.vocabulary import Vocabulary
-from adapter_bert_tf.data.plain_text.order import random_bits, uniform
+from adapter_bert_tf.data.on_disk.order import random_bits, uniform
 from adapter_bert_tf.errors import InputError
 
 # Inputs of the model in addition to the encoder's, `[batch, places]`: where pieces are to be

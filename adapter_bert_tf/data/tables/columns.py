@@ -21,7 +21,7 @@ def column_numbers(source, header, folder):
         }
     if source.optional_label and columns.get("label") not in header:
         columns.pop("label", None)
-    location = f"{folder}/{source.file}, line 1"
+    location = f"{source.location(folder)}, line 1"
     return {field: column_number(column, header, location) for field, column in columns.items()}
 
 

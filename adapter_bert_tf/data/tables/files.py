@@ -3,10 +3,11 @@
 import csv
 import gzip
 import io
+import itertools
 import os
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from absl import logging
@@ -17,13 +18,14 @@ from adapter_bert_tf.data.tables.indicator_columns import INDICATORS, is_indicat
 from adapter_bert_tf.data.tables.malformed_rows import Rows
 from adapter_bert_tf.data.tables.stream import (
     OBJECTS,
+    Row,
     cell_text,
     extension_of,
     open_table,
     table_format,
     text_of,
 )
-from adapter_bert_tf.errors import Damaged, InputError, NotFound, Unavailable
+from adapter_bert_tf.errors import Damaged, InputError, Missing, NotFound, Unavailable
 from adapter_bert_tf.sanitize import preview, truncate
 from adapter_bert_tf.tasks.task import Source
 
@@ -31,10 +33,16 @@ from adapter_bert_tf.tasks.task import Source
 def read_table(source: Source, folder: str) -> tuple[list[str] | None, Rows]:
     """Reads all rows of a source: (header or None, list of (place, cells)). Raises `InputError`."""
     path = require_file(source, folder)
-    if source.file.endswith("/"):
+    if not source.files and source.file.endswith("/"):
         return None, _folder_rows(path, source)
+    paths = source.files or (path,)
     if extension_of(path) in OBJECTS:
-        return _object_rows(path, source)
+        return _object_rows(paths, source)
+    tables = [_read_cells(path, source) for path in paths]
+    return tables[0][0], list(itertools.chain.from_iterable(rows for _, rows in tables))
+
+
+def _read_cells(path: str, source: Source) -> tuple[list[str] | None, Rows]:
     text = _decode(path, _read(path), source.encodings)
     rows = _quoted_rows(path, text, source) if source.quoted else _plain_rows(path, text, source)
     if not rows:
@@ -45,6 +53,9 @@ def read_table(source: Source, folder: str) -> tuple[list[str] | None, Rows]:
 def require_file(source: Source, folder: str) -> str:
     """Returns the path of a source's file. Raises `InputError` if there is none."""
     path = find_file(source, folder)
+    if path is None and not source.file:
+        names = ("train_file", "dev_file", "test_file")
+        raise Missing("A file is missing. Name it: train_file, dev_file or test_file.", *names)
     if path is None:
         raise NotFound(
             f"No data file {os.path.join(folder, source.file)!r}: {_listing(folder)}."
@@ -56,7 +67,12 @@ def require_file(source: Source, folder: str) -> str:
 
 
 def find_file(source: Source, folder: str) -> str | None:
-    """Returns the path of a source's file, plain or gzipped, or None; refuses a broken link."""
+    """Returns the path of a source's file, plain or gzipped, or None; refuses a broken link.
+
+    Of several files it is the first.
+    """
+    if source.files or not source.file:
+        return next(iter(source.files), None)
     path = os.path.join(folder, source.file)
     candidates = [path] if source.file.endswith("/") else [path, f"{path}.gz"]
     file = next((p for p in candidates if storage.exists(p) or storage.is_link(p)), None)
@@ -140,15 +156,28 @@ def _quoted_rows(path: str, text: str, source: Source) -> Rows:
     return _without_blank(path, rows)
 
 
-def _object_rows(path: str, source: Source) -> tuple[list[str], Rows]:
-    """Rows of JSON lines or Parquet; one without its texts has no cells, so it is malformed."""
-    file_format = table_format(path, encoding=source.encodings[0])
-    with open_table(path, file_format) as table:
-        objects = list(table)
-    header = list(dict.fromkeys(name for row in objects for name in row.values))
+def _object_rows(paths: Sequence[str], source: Source) -> tuple[list[str], Rows]:
+    objects: list[tuple[str, Row]] = []
+    for path in paths:
+        with open_table(path, table_format(path, encoding=source.encodings[0])) as table:
+            objects += [(path, row) for row in table]
+    if not objects:
+        raise Damaged(f"{' and '.join(paths[:2])} {'is' if len(paths) == 1 else 'are'} empty.")
+    header = list(dict.fromkeys(name for _, row in objects for name in row.values))
+    return header, object_cells(source, header, objects)
+
+
+def object_cells(source: Source, header: Sequence[str], objects: Iterable[tuple[str, Row]]) -> Rows:
+    """Rows of JSON lines or Parquet; one without its texts has no cells, so it is malformed.
+
+    Args:
+      source: of the rows.
+      header: names of the columns.
+      objects: paths and rows.
+    """
     texts = [c for c in (source.columns.text_a, source.columns.text_b) if c in header]
     rows: Rows = []
-    for row in objects:
+    for path, row in objects:
         missing = [name for name in texts if row.values.get(str(name)) is None]
         error = row.error or (missing and f"this row has no text {preview(missing[0])}.")
         if not error and is_indicators(row.values.get(str(source.columns.label))):
@@ -165,9 +194,7 @@ def _object_rows(path: str, source: Source) -> tuple[list[str], Rows]:
             )
         cells = [] if error else [_cell(row.values.get(name), name in texts) for name in header]
         rows.append(((path, row.line), cells))
-    if not rows:
-        raise Damaged(f"{path} is empty.")
-    return header, rows
+    return rows
 
 
 def _cell(value: Any, is_text: bool) -> str:

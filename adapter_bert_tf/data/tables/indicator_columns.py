@@ -3,10 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from absl import logging
-
 from adapter_bert_tf.data.tables.columns import column_number
-from adapter_bert_tf.data.tables.malformed_rows import Rows
+from adapter_bert_tf.data.tables.malformed_rows import RowFindings, Rows
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.tasks.task import BETWEEN_LABELS, Source
@@ -26,7 +24,7 @@ def is_indicators(value: Any) -> bool:
 
 
 def join_columns(
-    source: Source, header: list[str] | None, rows: Rows
+    source: Source, header: list[str] | None, rows: Rows, findings: RowFindings
 ) -> tuple[list[str] | None, Rows]:
     """The table with one more column, named by the setting `a,b,c`, that holds all labels of a row.
 
@@ -54,7 +52,10 @@ def join_columns(
         more = [] if is_short else [_labels([cells[i] for i in numbers], labels, place)]
         joined.append((place, [*cells, *more]))
     if joined:
-        _warn_of_unused(source.file, labels, joined)
+        findings.label_columns = labels
+        findings.labels_used.update(
+            label for _, cells in joined for label in cells[-1].split(BETWEEN_LABELS)
+        )
     return [*header, setting], joined
 
 
@@ -71,9 +72,3 @@ def _labels(cells: Sequence[str], labels: Sequence[str], place: tuple[str, int])
     return BETWEEN_LABELS.join(
         label for label, value in zip(labels, values, strict=True) if HAS[value]
     )
-
-
-def _warn_of_unused(file: str, labels: Sequence[str], rows: Rows) -> None:
-    used = {label for _, cells in rows for label in cells[-1].split(BETWEEN_LABELS)}
-    if unused := [label for label in labels if label not in used]:
-        logging.warning(f"{file}: no row has the label {' or '.join(map(preview, unused[:5]))}.")

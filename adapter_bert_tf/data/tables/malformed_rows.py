@@ -1,8 +1,7 @@
 """Rows with too few or too many cells: refused by line, or skipped and counted."""
 
-from collections.abc import Collection, Mapping, Sequence
-
-from absl import logging
+import collections
+from collections.abc import Collection, Iterator, Sequence
 
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.sanitize import format_lines, preview, truncate
@@ -11,12 +10,78 @@ from adapter_bert_tf.tasks.task import Source
 Place = tuple[str, int]  # Path and line.
 Rows = list[tuple[Place, list[str]]]
 SHORT, LONG = "too few cells", "too many cells"
+_MALFORMED, _DOUBLED = "malformed", "doubled quotes"  # Kinds of findings that are no reasons.
+
+
+class RowFindings:
+    """What is odd about the rows of a table, read in one part or in many: counts and first lines.
+
+    `file` names the table in messages, `count` is the number of its rows, and `labels_used` has
+    those of `label_columns` that a row has.
+    """
+
+    FIRST = 11  # Places that are kept of each kind: a message lists ten.
+
+    def __init__(self, file: str) -> None:
+        self.file, self.count = file, 0
+        self.label_columns: Sequence[str] = ()
+        self.labels_used: set[str] = set()
+        self.blank_lines: dict[str, int] = {}  # By path, where they are left out.
+        self._quotes_hint = ""
+        self._counts: collections.Counter[str] = collections.Counter()
+        self._first: dict[str, list[Place]] = {}
+
+    def add(self, kind: str, place: Place) -> None:
+        """Counts a row of this kind."""
+        self._counts[kind] += 1
+        first = self._first.setdefault(kind, [])
+        if len(first) < self.FIRST:
+            first.append(place)
+
+    def add_malformed(self, reason: str, place: Place, hint: str) -> None:
+        """Counts a row with too few or too many cells."""
+        self.add(_MALFORMED, place)
+        self.add(reason, place)
+        self._quotes_hint = self._quotes_hint or hint
+
+    def sentences(self, every_row: bool = False) -> Iterator[str]:
+        """Yields the warnings; with `every_row` malformed rows were kept, without their texts."""
+        for path, number in self.blank_lines.items():
+            yield f"{path}: left out {number} blank lines."
+        if unused := [label for label in self.label_columns if label not in self.labels_used]:
+            yield f"{self.file}: no row has the label {' or '.join(map(preview, unused[:5]))}."
+        malformed = self._counts[_MALFORMED]
+        if self._quotes_hint:
+            yield f"{self.file}: {malformed} rows are malformed.{self._quotes_hint}"
+        reasons = [kind for kind in self._counts if kind not in (_MALFORMED, _DOUBLED)]
+        if malformed and every_row:
+            yield (
+                f"{self.file}: {malformed} of {self.count} rows are answered as if they had no "
+                f"text: {' or '.join(reasons)} ({_lines(self._first[_MALFORMED])})."
+            )
+            reasons = []
+        if doubled := self._counts[_DOUBLED]:
+            yield (
+                f"{self.file}: {doubled} rows have a cell that looks quoted, with doubled "
+                f"quotation marks in it ({_lines(self._first[_DOUBLED])}). If they are: "
+                "quoted=True."
+            )
+        for reason in reasons:
+            yield (
+                f"{self.file}: left out {self._counts[reason]} of {self.count} rows: {reason} "
+                f"({_lines(self._first[reason])})."
+            )
 
 
 def skip_malformed(
-    source: Source, header: Sequence[str] | None, rows: Rows, width: int, every_row: bool
-) -> tuple[Rows, dict[str, list[Place]]]:
-    """Returns the well-formed rows, and the places of the others by what is wrong with them.
+    source: Source,
+    header: Sequence[str] | None,
+    rows: Rows,
+    width: int,
+    every_row: bool,
+    findings: RowFindings,
+) -> Rows:
+    """Returns the well-formed rows; the others are `findings`.
 
     A row has at least `width` cells, and in a strict source at most as many as the header. With
     `every_row` a malformed row becomes one without texts, because predictions for a test file have
@@ -26,36 +91,21 @@ def skip_malformed(
     most = len(header) if source.strict and header else None
     well_formed: Rows = []
     malformed: Rows = []
-    places_by_reason: dict[str, list[Place]] = {}
+    findings.count += len(rows)
     for place, cells in rows:
         is_short = len(cells) < width
         if not is_short and not (most and len(cells) > most):
             well_formed.append((place, cells))
             continue
         malformed.append((place, cells))
-        places_by_reason.setdefault(SHORT if is_short else LONG, []).append(place)
+        if source.skip_bad_rows:
+            hint = _quotes_hint_of(source, [(place, cells)])
+            findings.add_malformed(SHORT if is_short else LONG, place, hint)
         if every_row:
             well_formed.append((place, [""] * width))
     if malformed and not source.skip_bad_rows:
         raise _error(source, header, malformed, width)
-    if hint := _quotes_hint_of(source, malformed):
-        logging.warning(f"{source.file}: {len(malformed)} rows are malformed.{hint}")
-    if malformed and every_row:
-        lines = _lines([place for place, _ in malformed])
-        logging.warning(
-            f"{source.file}: {len(malformed)} of {len(rows)} rows are answered as if they had no "
-            f"text: {' or '.join(places_by_reason)} ({lines})."
-        )
-        return well_formed, {}
-    return well_formed, places_by_reason
-
-
-def warn_of_skipped(file: str, skipped: Mapping[str, Sequence[Place]], count: int) -> None:
-    """Warns of the skipped rows of a file of `count` rows, by reason."""
-    for reason, places in skipped.items():
-        logging.warning(
-            f"{file}: left out {len(places)} of {count} rows: {reason} ({_lines(places)})."
-        )
+    return well_formed
 
 
 def quotes_hint(cells: Sequence[str]) -> str:
@@ -71,16 +121,15 @@ def _quotes_hint_of(source: Source, malformed: Rows) -> str:
     return "" if source.quoted or not source.strict else quotes_hint(cells)
 
 
-def warn_of_doubled_quotes(source: Source, rows: Rows, columns: Collection[int]) -> None:
-    """Warns of cells that look quoted in a table that is read without regard to quotes."""
+def find_doubled_quotes(
+    source: Source, rows: Rows, columns: Collection[int], findings: RowFindings
+) -> None:
+    """Finds cells that look quoted in a table that is read without regard to quotes."""
     if source.quoted or not source.strict:
         return
-    places = [p for p, cells in rows if any(_has_doubled_quotes(cells[i]) for i in columns)]
-    if places:
-        logging.warning(
-            f"{source.file}: {len(places)} rows have a cell that looks quoted, with doubled "
-            f"quotation marks in it ({_lines(places)}). If they are: quoted=True."
-        )
+    for place, cells in rows:
+        if any(_has_doubled_quotes(cells[i]) for i in columns):
+            findings.add(_DOUBLED, place)
 
 
 def _has_doubled_quotes(cell: str) -> bool:
@@ -120,4 +169,6 @@ def _error(source: Source, header: Sequence[str] | None, malformed: Rows, width:
 
 
 def _lines(places: Sequence[Place]) -> str:
-    return format_lines([line for _, line in places])
+    """Formats the lines of rows; of several files also the first one's path."""
+    lines = format_lines([line for _, line in places])
+    return lines if len({path for path, _ in places}) < 2 else f"{lines}, from {places[0][0]} on"

@@ -8,7 +8,7 @@ import io
 import json
 import os
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any
 
 from adapter_bert_tf import storage
@@ -139,20 +139,8 @@ class Table:
         return self._raw.tell() / size if size else 1.0
 
     def _read(self, rows: Iterator[Row]) -> Iterator[Row]:
-        """Yields the rows; errors of the file become `InputError`."""
-        try:
+        with reading(self.path, self._raw, lambda: self._line):
             yield from rows
-        except (UnicodeError, csv.Error, EOFError, gzip.BadGzipFile, zlib.error) as error:
-            place = f"after line {self._line}: " if self._line else "in the first line: "
-            place = "" if isinstance(error, csv.Error) else place  # The message names the line.
-            self._raw.seek(0)
-            hint = utf16_hint(self._raw.read(2))
-            raise Damaged(
-                f"{self.path}, {place}{truncate(str(error), 200)}. Is the file complete, and are "
-                f"encoding{hint} and quoted right?",
-                "encoding",
-                "quoted",
-            ) from error
 
     def _cell_rows(self, lines: IO[str]) -> Iterator[Row]:
         """Rows of CSV and TSV; a blank line is a row if there is one column and a row follows."""
@@ -207,6 +195,25 @@ class Table:
                 f"{self.path}: no line of it is a JSON object. Line {before[0].line}: "
                 f"{before[0].error}"
             )
+
+
+@contextlib.contextmanager
+def reading(path: str, raw: IO[bytes], last_line: Callable[[], int]) -> Iterator[None]:
+    """Turns errors of a file of text into `InputError`; `last_line` is the last one read, or 0."""
+    try:
+        yield
+    except (UnicodeError, csv.Error, EOFError, gzip.BadGzipFile, zlib.error) as error:
+        line = last_line()
+        place = f"after line {line}: " if line else "in the first line: "
+        place = "" if isinstance(error, csv.Error) else place  # The message names the line.
+        raw.seek(0)
+        hint = utf16_hint(raw.read(2))
+        raise Damaged(
+            f"{path}, {place}{truncate(str(error), 200)}. Is the file complete, and are "
+            f"encoding{hint} and quoted right?",
+            "encoding",
+            "quoted",
+        ) from error
 
 
 def import_pyarrow() -> Any:
@@ -266,11 +273,19 @@ def json_row(number: int, line: str) -> Row:
 @contextlib.contextmanager
 def open_table(path: str, file_format: TableFormat) -> Iterator[Table]:
     """Yields the open `Table` of a file. Raises `InputError`."""
-    (local,) = storage.cached(path)
     if file_format.extension == ".parquet":
+        (local,) = storage.cached(path)
         with open(local, "rb") as raw:
             yield Table(path, file_format, raw, None)
         return
+    with open_lines(path, file_format) as (raw, lines):
+        yield Table(path, file_format, raw, lines)
+
+
+@contextlib.contextmanager
+def open_lines(path: str, file_format: TableFormat) -> Iterator[tuple[IO[bytes], IO[str]]]:
+    """Yields the bytes on the disk and the decoded text of a file. Raises `InputError`."""
+    (local,) = storage.cached(path)
     beginning = read_beginning(local, file_format.encoding)
     newline = line_end(beginning, file_format.quoted and file_format.extension != ".jsonl")
     with open(local, "rb") as raw:
@@ -282,4 +297,4 @@ def open_table(path: str, file_format: TableFormat) -> Iterator[Table]:
                 f"Unknown encoding {file_format.encoding!r} for {path}.", "encoding"
             ) from error
         with lines:
-            yield Table(path, file_format, raw, lines)
+            yield raw, lines

@@ -88,7 +88,7 @@ def _read(config: RunConfig) -> list[Location]:
         Location(name, path, f"--{name}={path}")
         for name, value in values.items()
         if value
-        for path in paths_of(name, str(value))
+        for path in paths_of(config.command, name, str(value))
     ]
 
 

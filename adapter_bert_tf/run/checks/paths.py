@@ -10,8 +10,9 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.base.files import require_checkpoint, require_no_training
 from adapter_bert_tf.config import settings
 from adapter_bert_tf.config.run_config import RunConfig
+from adapter_bert_tf.config.setting import Command
 from adapter_bert_tf.config.task_list import paths_in
-from adapter_bert_tf.data.plain_text.files import fixed_part, split_paths
+from adapter_bert_tf.data.file_sets import fixed_part, split_paths
 from adapter_bert_tf.errors import InputError, NotFound, Unavailable
 from adapter_bert_tf.lazy import tf
 from adapter_bert_tf.permissions import denied, require_open
@@ -35,7 +36,7 @@ def check(config: RunConfig) -> None:
         (name, path)
         for name in (*read, *written)
         if (value := config.values.get(name))
-        for path in paths_of(name, str(value))
+        for path in paths_of(config.command, name, str(value))
     ]
     paths += [("task_name", path) for path in paths_in(config.data.task_name, config.command)]
     _check_filled_in([*paths, ("tpu_name", device.tpu_name)])
@@ -69,7 +70,7 @@ def check_found(config: RunConfig, applies: bool = True) -> None:
         (name, path)
         for name in _LOCAL_INPUTS
         if (value := config.values.get(name)) and not _is_created_later(config, name)
-        for path in paths_of(name, str(value))
+        for path in paths_of(config.command, name, str(value))
     ]
     for name, path in paths:
         if not storage.is_remote(path):
@@ -92,10 +93,10 @@ def _is_created_later(config: RunConfig, name: str) -> bool:
     return name == "data_dir" and config.data.data_source == "tfds"
 
 
-def paths_of(name: str, value: str) -> list[str]:
+def paths_of(command: Command, name: str, value: str) -> list[str]:
     """Returns the paths in the value of a setting; of a pattern the folder that it is in."""
     row = settings.BY_NAME[name]
-    if row.patterns:
+    if command in row.patterns:
         return [fixed_part(path) for path in split_paths(value)]
     return [path for _, path in parse_named_folders(value)] if row.several else [value]
 

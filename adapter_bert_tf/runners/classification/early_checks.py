@@ -5,14 +5,18 @@ from collections.abc import Mapping
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.task_list import is_several
 from adapter_bert_tf.data.examples import sources_of
+from adapter_bert_tf.data.file_sets import split_paths
+from adapter_bert_tf.data.tables.blocks import require_one_layout
 from adapter_bert_tf.data.tables.columns import column_numbers
 from adapter_bert_tf.data.tables.delimiters import first_rows, read_beginning
 from adapter_bert_tf.data.tables.files import require_file
 from adapter_bert_tf.data.tables.indicator_columns import join_columns
+from adapter_bert_tf.data.tables.malformed_rows import RowFindings
 from adapter_bert_tf.data.tables.stream import OBJECTS, extension_of
 from adapter_bert_tf.errors import InputError, error_context
 from adapter_bert_tf.retry import is_remote
 from adapter_bert_tf.runners.classification.chosen_task import data_folder, task_of
+from adapter_bert_tf.runners.classification.large_tables import is_stored, require_supported
 from adapter_bert_tf.runners.multitask.task_configs import configs_of
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.task_types import chosen_type
@@ -36,7 +40,7 @@ def check_tables(config: RunConfig) -> None:
     check_types(configs)
     for name, own in configs.items():
         with error_context(f"The task {name!r}"):
-            _check(own)
+            _check(own, together=True)
 
 
 def check_types(configs: Mapping[str, RunConfig]) -> None:
@@ -50,15 +54,21 @@ def check_types(configs: Mapping[str, RunConfig]) -> None:
         )
 
 
-def _check(config: RunConfig) -> None:
+def _check(config: RunConfig, together: bool = False) -> None:
     if config.data.data_source == "tfds" or is_remote(config.data.data_dir or ""):
+        return
+    values = [str(config.value(f"{split}_file") or "") for split in ("train", "dev", "test")]
+    if any(is_remote(path) for value in values for path in split_paths(value)):
         return
     task = task_of(config)
     folder, actions = data_folder(config, task), config.actions
     evaluates = actions.do_eval and not config.data.folds
+    if is_stored(config, task):
+        require_supported(config, together)
     needed = {"train": True, "dev": evaluates, "test": actions.do_predict}
     for source in sources_of(task, folder, [name for name in needed if needed[name]]):
         path = require_file(source, folder)
+        require_one_layout(source)
         if task.name == OWN and extension_of(path) not in OBJECTS and source.has_header:
             _check_columns(source, path, folder)
 
@@ -67,5 +77,5 @@ def _check_columns(source: Source, path: str, folder: str) -> None:
     beginning = read_beginning(path, source.encodings[0])
     names = first_rows(beginning, source.delimiter, source.quoted)[0]
     if any(names):
-        header, _ = join_columns(source, names, [])
+        header, _ = join_columns(source, names, [], RowFindings(source.file))
         column_numbers(source, header, folder)

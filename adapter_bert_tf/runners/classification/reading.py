@@ -25,6 +25,7 @@ from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.retry import is_remote
 from adapter_bert_tf.runners.classification.chosen_task import data_folder
 from adapter_bert_tf.runners.classification.table_files import (
+    folder_of_named,
     say_found_delimiters,
     warn_of_encodings,
     warn_of_other_columns,
@@ -59,14 +60,11 @@ def read_task(
     elif "train" in examples:  # Only its labels were needed.
         del examples["train"]
     features = {split: tokenize(part, encoder, labels[split]) for split, part in examples.items()}
-    name = _adapter_name(config)
+    name = adapter_name(config)
     print(checks.report(task, examples, features, name, task_type), flush=True)
     checks.warn(examples, features, encoder, task_type)
-    given = "split_seed" in config.given and config.data.split_seed
-    if given and not task.is_divided() and not config.data.folds:
-        logging.warning(
-            "--split_seed=%d has no effect: the data comes with a split.", config.data.split_seed
-        )
+    if not task.is_divided() and not config.data.folds:
+        warn_of_split_seed(config)
     return ClassificationData(
         task,
         examples,
@@ -79,6 +77,14 @@ def read_task(
     )
 
 
+def warn_of_split_seed(config: RunConfig) -> None:
+    """Warns of a given `--split_seed` for data that comes with a split."""
+    if "split_seed" in config.given and config.data.split_seed:
+        logging.warning(
+            "--split_seed=%d has no effect: the data comes with a split.", config.data.split_seed
+        )
+
+
 def _read_with_labels(
     config: RunConfig, task: Task, task_type: TableType, saved: SavedAdapter | None
 ) -> tuple[Task, dict[str, Examples]]:
@@ -88,13 +94,34 @@ def _read_with_labels(
     """
     actions = config.actions
     needed = {"train": actions.do_train, "dev": actions.do_eval, "test": actions.do_predict}
-    saved_labels = saved.config["labels"] if saved else None
-    infers = task.labels is None and task_type.labels is None and not saved_labels
+    infers = infers_labels(task, task_type, saved)
     roles = [name for name in needed if needed[name] or (infers and name == "train")]
     examples = _read(config, task, roles) if roles else {}
-    if infers:
-        task = task.with_labels(_infer_labels(task_type, examples, bool(config.data.folds)))
-        if actions.do_train:
+    return with_labels(config, task, examples, saved, bool(config.data.folds))
+
+
+def infers_labels(task: Task, task_type: TableType, saved: SavedAdapter | None) -> bool:
+    """Whether the training data decides the labels."""
+    saved_labels = saved.config["labels"] if saved else None
+    return task.labels is None and task_type.labels is None and not saved_labels
+
+
+def with_labels(
+    config: RunConfig,
+    task: Task,
+    examples: dict[str, Examples],
+    saved: SavedAdapter | None,
+    also_dev: bool,
+) -> tuple[Task, dict[str, Examples]]:
+    """Completes a task with its labels, and reads those of the examples that are equal as one.
+
+    With `also_dev` the development set is a part of the training data, which decides the labels.
+    """
+    task_type = table_type(task.task_type)
+    saved_labels = saved.config["labels"] if saved else None
+    if infers_labels(task, task_type, saved):
+        task = task.with_labels(_infer_labels(task_type, examples, also_dev))
+        if config.actions.do_train:
             task_type.check_inferred(task.labels or ())
     elif task.labels is None and saved_labels:
         task = task.with_labels(saved_labels)
@@ -106,10 +133,10 @@ def _read_with_labels(
 
 
 def _infer_labels(
-    task_type: TableType, examples: Mapping[str, Examples], in_folds: bool
+    task_type: TableType, examples: Mapping[str, Examples], also_dev: bool
 ) -> tuple[str, ...]:
     """Returns the labels in the training data; both parts of a fold are training data."""
-    splits = ("train", "dev") if in_folds else ("train",)
+    splits = ("train", "dev") if also_dev else ("train",)
     parts = [examples[split] for split in splits if split in examples]
     cells = []
     for part in parts:
@@ -119,9 +146,9 @@ def _infer_labels(
     return infer_labels([label for cell in cells for label in task_type.labels_in(cell)])
 
 
-def _adapter_name(config: RunConfig) -> str | None:
+def adapter_name(config: RunConfig) -> str | None:
     """Returns the adapter's name for its task; for the user's own table its folder's name."""
-    name, folder = config.data.adapter_name, config.data.data_dir
+    name, folder = config.data.adapter_name, config.data.data_dir or folder_of_named(config)
     if name is None and (config.data.task_name or "").lower() == OWN and folder:
         path = folder if is_remote(folder) else os.path.abspath(folder)
         return printable(os.path.basename(path.rstrip("/"))) or None
@@ -142,7 +169,7 @@ def _read(config: RunConfig, task: Task, roles: Collection[str]) -> dict[str, Ex
     if fold is None or not {"train", "dev"} & set(roles):
         return _read_source(config, task, roles)
     from_files = config.data.data_source != "tfds"
-    if fold.number == 0 and from_files and _has_dev_file(task, data_folder(config, task)):
+    if fold.number == 0 and from_files and has_dev_file(task, data_folder(config, task)):
         logging.warning("--folds splits the training data; the development set is not used.")
     undivided = dataclasses.replace(task, dev_share=None)
     examples = _read_source(config, undivided, {"train", *roles} - {"dev"})
@@ -150,7 +177,8 @@ def _read(config: RunConfig, task: Task, roles: Collection[str]) -> dict[str, Ex
     return {split: part for split, part in (examples | parts).items() if split in roles}
 
 
-def _has_dev_file(task: Task, folder: str) -> bool:
+def has_dev_file(task: Task, folder: str) -> bool:
+    """Whether a task has a file for its development set."""
     sources = [layout["dev"] for layout in task.layouts if "dev" in layout]
     return any(find_file(source, folder) for source in sources)
 
@@ -161,13 +189,19 @@ def _read_source(config: RunConfig, task: Task, roles: Collection[str]) -> dict[
         tfds_splits: dict[str, Examples] = read_tfds(task, data.data_dir, roles)
         return tfds_splits
     folder = data_folder(config, task)
-    if task.name == OWN:
-        if not config.table.delimiter:
-            say_found_delimiters(task, roles)
-        warn_of_encodings(task, folder, roles, config.table.encoding)
-        warn_of_other_columns(task, folder, roles)
-        if "dev" in roles and not _has_dev_file(task, folder):
-            warn_of_other_names(folder, task.layouts[0]["dev"].file)
+    warn_of_files(config, task, folder, roles)
     task_type = table_type(task.task_type)
     splits: dict[str, Examples] = read_examples(task, folder, roles, data.split_seed, task_type)
     return splits
+
+
+def warn_of_files(config: RunConfig, task: Task, folder: str, roles: Collection[str]) -> None:
+    """Warns of what looks wrong about the files of the user's own table."""
+    if task.name != OWN:
+        return
+    if not config.table.delimiter:
+        say_found_delimiters(task, roles)
+    warn_of_encodings(task, folder, roles, config.table.encoding)
+    warn_of_other_columns(task, folder, roles)
+    if "dev" in roles and folder and not has_dev_file(task, folder):
+        warn_of_other_names(folder, task.layouts[0]["dev"].file)

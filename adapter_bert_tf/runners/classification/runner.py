@@ -13,7 +13,9 @@ from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.sections.training import TrainingConfig
 from adapter_bert_tf.data.batches import eval_batches, eval_plan, train_batches
 from adapter_bert_tf.data.host_shard import HostShard
+from adapter_bert_tf.data.on_disk.batches import train_batches as stored_batches
 from adapter_bert_tf.data.tokenization import text_encoder
+from adapter_bert_tf.errors import Conflict
 from adapter_bert_tf.heads.losses import Loss
 from adapter_bert_tf.run.plan import Job, Plan
 from adapter_bert_tf.run.result_files import write_metrics
@@ -22,8 +24,10 @@ from adapter_bert_tf.run.task_runner import InputBatches, TaskRunner
 from adapter_bert_tf.runners.classification import result_files
 from adapter_bert_tf.runners.classification.chosen_task import task_of
 from adapter_bert_tf.runners.classification.dev_set import ClassSet, in_file_order
+from adapter_bert_tf.runners.classification.large_tables import NEEDS_MEMORY, is_stored
 from adapter_bert_tf.runners.classification.reading import read_task
 from adapter_bert_tf.runners.classification.saved_adapter import check_fold, check_task
+from adapter_bert_tf.runners.classification.stored_rows import read_stored
 from adapter_bert_tf.runners.classification.task_data import ClassificationData
 from adapter_bert_tf.store import SavedAdapter
 from adapter_bert_tf.tasks import role
@@ -50,19 +54,29 @@ class ClassificationRunner(TaskRunner):
     ) -> tuple[ClassificationData, ...]:
         task = task_of(config)
         encoder = text_encoder(vocabulary, config.data.max_seq_length)
+        if is_stored(config, task, saved):
+            return (read_stored(config, task, encoder, vocabulary, saved),)
         return (read_task(config, task, encoder, saved),)
 
     def train_batches(self, plan: Plan, start: int, share: HostShard) -> tf.data.Dataset:
         (task,) = data_of(plan)
+        if task.stored:
+            rows = task.stored.training_rows
+            return plan.train_batches(stored_batches, rows, start, share)
         return plan.train_batches(train_batches, task.training_features, start, share)
 
     def training_loss(self, tasks: Sequence[TaskData], config: TrainingConfig) -> Loss | None:
         if self.together:
             return super().training_loss(tasks, config)
         (task,) = cast(Sequence[ClassificationData], tasks)
-        encoded, labels = task.features["train"].labels.numpy(), task.labels_in_order
         weights, smoothing = config.class_weights, config.label_smoothing
-        return task.task_type.weighted_loss(weights, smoothing, labels, encoded)
+        loss, labels = task.task_type.weighted_loss, task.labels_in_order
+        if task.stored:
+            if config.cache_frozen:
+                raise Conflict(f"--cache_frozen {NEEDS_MEMORY}")
+            counts = np.array(task.stored.table.facts.label_counts)
+            return loss(weights, smoothing, labels, task.stored.labels, counts)
+        return loss(weights, smoothing, labels, task.features["train"].labels.numpy())
 
     def begin_training(self, job: Job) -> None:
         """Standardizes the outputs of saved heads, and computes frozen layers once."""

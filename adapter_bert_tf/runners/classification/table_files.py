@@ -1,11 +1,15 @@
 """The table files of a task of the user's own: which are read, and what looks wrong about them."""
 
 import dataclasses
-from collections.abc import Callable, Collection
+import os
+from collections.abc import Callable, Collection, Mapping
 
 from absl import logging
 
 from adapter_bert_tf import storage
+from adapter_bert_tf.config.run_config import RunConfig
+from adapter_bert_tf.data.file_sets import find_files, fixed_part, split_paths
+from adapter_bert_tf.data.tables.blocks import read_blocks
 from adapter_bert_tf.data.tables.delimiters import (
     actual_encoding,
     find_delimiter,
@@ -13,15 +17,17 @@ from adapter_bert_tf.data.tables.delimiters import (
     warn_of_delimiter,
     warn_of_encoding,
 )
-from adapter_bert_tf.data.tables.files import find_file, read_table
-from adapter_bert_tf.data.tables.stream import OBJECTS, extension_of
-from adapter_bert_tf.errors import Conflict
+from adapter_bert_tf.data.tables.files import find_file
+from adapter_bert_tf.data.tables.malformed_rows import RowFindings
+from adapter_bert_tf.data.tables.stream import OBJECTS, extension_of, table_format
+from adapter_bert_tf.errors import Conflict, error_context
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.tasks import Source, Task
 from adapter_bert_tf.tasks.own import delimiter_of, is_number
 
 STEMS = ("train", "dev", "test")
 EXTENSIONS = (("csv", "tsv"), ("jsonl", "parquet"))  # The second, if there is none of the first.
+ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet")
 OTHER_NAMES = ("validation", "valid", "val", "eval")  # Common names of a development set.
 
 
@@ -53,6 +59,55 @@ def own_files(folder: str) -> tuple[str, str]:
     if twice := [name for name in tables if {name, f"{name}.gz"} <= set(files)]:
         raise Conflict(f"{folder} holds both {twice[0]} and {twice[0]}.gz. Keep one of them there.")
     return extension, train
+
+
+def named_files(config: RunConfig) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """Returns a dict from split to the value of its flag, such as `--train_file`, and its files.
+
+    Raises `InputError` for a path that stands for no file, or for one that is no table.
+    """
+    named = {}
+    for split in STEMS:
+        if value := config.value(f"{split}_file"):
+            with error_context(f"--{split}_file"):
+                endings = [f"{end}{gz}" for end in ENDINGS for gz in ("", ".gz")]
+                files = tuple(find_files(split_paths(str(value)), endings, "table"))
+                for path in files:
+                    table_format(path)
+            named[split] = (str(value), files)
+    return named
+
+
+def folder_of_named(config: RunConfig) -> str | None:
+    """Returns the folder of the files that the user named; None if there are none."""
+    values = [config.value(f"{split}_file") for split in STEMS]
+    for path in (path for value in values for path in split_paths(str(value or ""))):
+        part = fixed_part(path)
+        is_folder = part != path or storage.isdir(part)
+        return part if is_folder else os.path.dirname(part) or "."
+    return None
+
+
+def with_named_files(
+    task: Task,
+    named: Mapping[str, tuple[str, tuple[str, ...]]],
+    folder: str | None,
+    config: RunConfig,
+) -> Task:
+    """The task with the files that the user named; without a folder it has no others."""
+    if not named:
+        return task
+    table, (layout,) = config.table, task.layouts
+    sources = {}
+    for split, source in layout.items():
+        file, files = named.get(split, (source.file if folder else "", ()))
+        source = dataclasses.replace(source, file=file, files=files)
+        if files:
+            quoted = source.extension == "csv" if table.quoted is None else table.quoted
+            delimiter = delimiter_of(table.delimiter, source.extension)
+            source = dataclasses.replace(source, quoted=quoted, delimiter=delimiter)
+        sources[split] = source
+    return dataclasses.replace(task, layouts=(sources,))
 
 
 def with_actual_encodings(task: Task, folder: str) -> Task:
@@ -91,7 +146,7 @@ def _with_sources(task: Task, change: Callable[[Source], Source]) -> Task:
 def say_found_delimiters(task: Task, roles: Collection[str]) -> None:
     """Says which of the files that are read have another delimiter than is usual."""
     for source in (task.layouts[0][role] for role in STEMS if role in roles):
-        if source.delimiter != delimiter_of(None, source.file.rpartition(".")[2]):
+        if source.delimiter != delimiter_of(None, source.extension):
             warn_of_delimiter(source.file, source.delimiter)
 
 
@@ -133,4 +188,11 @@ def _headers(task: Task, folder: str, roles: Collection[str]) -> dict[str, list[
     """Returns a dict from each file with a header that is read to its column names."""
     sources = [task.layouts[0][role] for role in STEMS if role in roles]
     existing = [s for s in sources if s.has_header and find_file(s, folder)]
-    return {s.file: [cell.strip() for cell in read_table(s, folder)[0] or ()] for s in existing}
+    return {s.file: [cell.strip() for cell in first_row(s, folder)] for s in existing}
+
+
+def first_row(source: Source, folder: str) -> list[str]:
+    """Returns the cells of the first row of a source, or the names of its columns."""
+    for block in read_blocks(source, folder, RowFindings(source.file)):
+        return block.header or block.rows[0][1]
+    return []

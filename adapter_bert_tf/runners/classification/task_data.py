@@ -12,12 +12,41 @@ from adapter_bert_tf.data.batches import Features
 from adapter_bert_tf.data.examples import Examples
 from adapter_bert_tf.data.folds import Fold
 from adapter_bert_tf.data.frozen_outputs import FrozenOutputs
+from adapter_bert_tf.data.on_disk.batches import TrainingRows
+from adapter_bert_tf.data.on_disk.stored_table import StoredTable
 from adapter_bert_tf.data.splits import stratified_subset
 from adapter_bert_tf.runners.multitask.data import TaskPosition
 from adapter_bert_tf.task_types import TableType, table_type
 from adapter_bert_tf.task_types.table_type import Scale
 from adapter_bert_tf.tasks import OWN, Task, role
 from adapter_bert_tf.tasks.own import DEV_SHARE, format_settings
+
+
+@dataclasses.dataclass(frozen=True)
+class StoredRows:
+    """Training examples on the disk.
+
+    Args:
+      table: their rows.
+      labels: encoded label of each of its label cells; of scores the lowest and the highest.
+    """
+
+    table: StoredTable
+    labels: np.ndarray
+
+    @property
+    def scale(self) -> Scale | None:
+        """Scale of the scores; None for labels."""
+        scores = self.table.facts.scores
+        return Scale(scores.mean, scores.deviation) if scores else None
+
+    @property
+    def training_rows(self) -> TrainingRows:
+        """The rows to train on, with standardized scores."""
+        scale, labels = self.scale, self.labels
+        if scale is None:
+            return TrainingRows(self.table, lambda numbers: labels[numbers])
+        return TrainingRows(self.table, lambda bits: scale.standardize(bits.view("<f4")))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,6 +64,8 @@ class ClassificationData:
       adapter_name: name of the task in an adapter of its own; None for the task's name.
       fold: which part of the training data is the development set, or None.
       frozen: outputs of frozen layers for the training examples; None if they are not cached.
+      stored: training examples on the disk, which then are not in `examples`, `labels` and
+        `features`; None if they are in memory.
     """
 
     task: Task
@@ -47,6 +78,7 @@ class ClassificationData:
     adapter_name: str | None = None
     fold: Fold | None = None
     frozen: FrozenOutputs | None = None
+    stored: "StoredRows | None" = None
 
     @property
     def name(self) -> str:
@@ -56,7 +88,7 @@ class ClassificationData:
     @property
     def count(self) -> int:
         """Number of training examples."""
-        return len(self.examples.get("train", []))
+        return len(self.stored.table if self.stored else self.examples.get("train", ()))
 
     @property
     def metric(self) -> str:
@@ -89,6 +121,8 @@ class ClassificationData:
     @functools.cached_property
     def scale(self) -> Scale | None:
         """Scale of the training scores; None for labels, or without training data."""
+        if self.stored:
+            return self.stored.scale
         if "train" not in self.features:
             return None
         return self.task_type.scale(self.features["train"].labels.numpy())
@@ -144,6 +178,7 @@ class ClassificationData:
             **({"name": name} if name != self.task.name else {}),
             **({"table": self._table_settings()} if self.task.name == OWN else {}),
             **self._dev_share(),
+            **({"dev_by_hash": True} if self.stored and self.stored.table.facts.dev else {}),
         }
 
     def _dev_share(self) -> dict[str, float]:
@@ -154,17 +189,22 @@ class ClassificationData:
 
     def record(self) -> dict[str, Any]:
         """Returns the description of the data in `run.json`."""
+        facts = self.stored and self.stored.table.facts
+        counts = {"train": facts.count} if facts else {}
+        cut = {"train": facts.cut / facts.count} if facts else {}
         return {
             "labels": list(self.task.labels or ()),
             "data_sha256": self.digests,
-            "examples": {split: len(part) for split, part in self.examples.items()},
-            "share_cut": {split: float(part.cut.mean()) for split, part in self.features.items()},
+            "examples": counts | {split: len(part) for split, part in self.examples.items()},
+            "share_cut": cut
+            | {split: float(part.cut.mean()) for split, part in self.features.items()},
         }
 
     @functools.cached_property
     def digests(self) -> dict[str, str]:
         """Dict from split to the digest of its examples."""
-        return {split: part.digest() for split, part in self.examples.items()}
+        train = {"train": self.stored.table.facts.sha256} if self.stored else {}
+        return train | {split: part.digest() for split, part in self.examples.items()}
 
     def _table_settings(self) -> dict[str, Any]:
         """Returns the settings with which a table of the user's own is read."""

@@ -4,7 +4,8 @@ import os
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.config.run_config import RunConfig
-from adapter_bert_tf.data.plain_text.files import find_files, read_texts, split_paths
+from adapter_bert_tf.data.file_sets import split_paths
+from adapter_bert_tf.data.plain_text.files import find_files, read_texts
 from adapter_bert_tf.errors import Conflict, Missing, error_context
 from adapter_bert_tf.retry import is_remote
 

@@ -12,8 +12,9 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.base.vocabulary import Vocabulary
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.data.checks import WORTH_A_WARNING
+from adapter_bert_tf.data.file_sets import digest
 from adapter_bert_tf.data.plain_text.batches import Sequences, spread
-from adapter_bert_tf.data.plain_text.files import Unit, digest, read_texts
+from adapter_bert_tf.data.plain_text.files import Unit, read_texts
 from adapter_bert_tf.data.plain_text.masking import Masking, masking_of
 from adapter_bert_tf.data.plain_text.packed_file import PackedFile, cached_sequences
 from adapter_bert_tf.data.plain_text.packing import Counts, pack

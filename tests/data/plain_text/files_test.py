@@ -5,6 +5,7 @@ import os
 
 import pytest
 
+from adapter_bert_tf.data import file_sets
 from adapter_bert_tf.data.plain_text import files
 from tests.refusals import raises_code
 
@@ -29,7 +30,7 @@ def folder(tmp_path):
     ],
 )
 def test_paths_stand_for_files(folder, paths, expected):
-    found = files.find_files(files.split_paths(paths.format(folder)))
+    found = files.find_files(file_sets.split_paths(paths.format(folder)))
     assert found == [str(folder / name) for name in expected]
 
 
@@ -38,14 +39,14 @@ def test_paths_stand_for_files(folder, paths, expected):
     [("a/b.txt", "a/b.txt"), ("a/b*/c.txt", "a"), ("*.gz", "."), ("gs://b/c/x?.txt", "gs://b/c")],
 )
 def test_the_fixed_part_of_a_pattern(path, fixed):
-    assert files.fixed_part(path) == fixed
+    assert file_sets.fixed_part(path) == fixed
 
 
 def test_a_file_whose_name_has_a_wildcard_is_itself(tmp_path):
     path = tmp_path / "a[1].txt"
     path.write_text("x")
     assert files.find_files([str(path)]) == [str(path)]
-    assert files.fixed_part(str(path)) == str(path)
+    assert file_sets.fixed_part(str(path)) == str(path)
 
 
 @pytest.mark.parametrize(
@@ -123,5 +124,5 @@ def test_the_digest_is_that_of_the_content(tmp_path):
     for path, text in zip(paths, ("x", "y", "x"), strict=True):
         path.write_text(text)
     a, b, c = map(str, paths)
-    assert files.digest([a, b]) == files.digest([c, b]) != files.digest([b, a])
-    assert files.digest([a, b]) != files.digest([a])
+    assert file_sets.digest([a, b]) == file_sets.digest([c, b]) != file_sets.digest([b, a])
+    assert file_sets.digest([a, b]) != file_sets.digest([a])

@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
+from adapter_bert_tf.data.on_disk.order import random_bits, shuffled, uniform
 from adapter_bert_tf.data.plain_text.masking import Masking
-from adapter_bert_tf.data.plain_text.order import random_bits, shuffled, uniform
 from tests.refusals import raises_code
 
 MASK, WORDS, LENGTH = 4, 100, 40  # Pieces 0 to 4 are special; 90 and later continue a word.

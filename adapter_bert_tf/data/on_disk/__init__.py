@@ -1,0 +1,1 @@
+"""Tokenized data of any size on the local disk: cache folders, rows in files, random orders."""
