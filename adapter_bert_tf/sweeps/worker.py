@@ -46,13 +46,14 @@ def _apply(setup: Setup) -> None:
     sys.argv = setup.argv
     if setup.main:
         sys.modules["__main__"].__spec__ = importlib.machinery.ModuleSpec(setup.main, None)
-    all_gpus = tf.config.list_physical_devices("GPU")
-    tf.config.set_visible_devices([all_gpus[number] for number in setup.gpus], "GPU")
+    if setup.gpus is not None:
+        all_gpus = tf.config.list_physical_devices("GPU")
+        tf.config.set_visible_devices([all_gpus[number] for number in setup.gpus], "GPU")
 
 
 def _outcome(job: Job, cache: RunCache) -> Outcome:
     try:
-        return Outcome(row=execute(job.runner, job.config, cache))
+        return Outcome(row=execute(job.runner, job.config, cache, job.halving))
     except Interrupted as stop:
         print(stop, flush=True)
         return Outcome()
