@@ -14,7 +14,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import IO
 
 import tensorflow as tf
 from absl import flags, logging
@@ -28,7 +28,8 @@ from adapter_bert_tf.sweeps.one_run import execute
 def main() -> None:
     """Executes the runs that standard input names, until it ends."""
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
-    commands = sys.stdin.buffer
+    # Without a buffer, whose lock a thread that waits for input would hold at the end: Python aborts.
+    commands = open(0, "rb", buffering=0, closefd=False)  # noqa: SIM115
     setup = Setup.from_line(commands.readline())
     _apply(setup)
     cache, inbox = RunCache(), Inbox(commands)
@@ -68,7 +69,7 @@ class Inbox:
       is_busy: whether a run is being executed; set when one is taken.
     """
 
-    def __init__(self, stream: BinaryIO) -> None:
+    def __init__(self, stream: IO[bytes]) -> None:
         self.is_busy = False
         self._stream = stream
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()

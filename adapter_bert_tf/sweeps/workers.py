@@ -95,8 +95,8 @@ class RayWorkers:
         self._machines = [one for one in every if self._resources.count_on(one)]
         room = sum(map(self._resources.count_on, self._machines))
         self._at_a_time = at_a_time or room
-        paths = {
-            os.path.abspath(path): name
+        paths = {  # The path of a checkpoint is the beginning of names.
+            os.path.abspath(path if os.path.exists(path) else os.path.dirname(path)): name
             for name in paths_read(training=True)
             if (value := config.values.get(name))
             for path in paths_of(name, str(value))

@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -17,7 +18,7 @@ from adapter_bert_tf.sweeps.ray_cluster import cluster
 from adapter_bert_tf.sweeps.ray_cluster.cluster import Machine, Resources, check_machines
 from adapter_bert_tf.sweeps.ray_cluster.pool import RayPool
 from tests.refusals import raises_code
-from tests.runs import ROOT, command
+from tests.runs import ROOT, base_flags, command
 from tests.sweeps.parallel_test import (
     FLAGS,
     Failing,
@@ -29,7 +30,6 @@ from tests.sweeps.parallel_test import (
     results,
     saved,
     table,
-    wait,
 )
 
 HERE = installed_versions()
@@ -113,7 +113,7 @@ def start(out, mrpc, base, *more):  # noqa: F811
     """Starts the runs of `FLAGS` on Ray, in a process of its own."""
     words = [sys.executable, "run_classifier.py", "--task_name=mrpc", "--do_train"]
     words += [f"--data_dir={mrpc}", *FLAGS, "--workers=ray", "--cpus_per_trial=1", "--noreport"]
-    words += ["--max_seq_length=16", "--train_batch_size=8", f"--base_model={base}"]
+    words += ["--max_seq_length=16", "--train_batch_size=8", *base_flags(base)]
     words += [f"--output_dir={out}", *more]
     text = open(out.parent / f"{out.name}.txt", "w")  # noqa: SIM115
     process = subprocess.Popen(
@@ -123,12 +123,25 @@ def start(out, mrpc, base, *more):  # noqa: F811
     return process
 
 
+def wait_for(condition, process):
+    end = time.monotonic() + 240
+    while not condition():
+        assert process.poll() is None and time.monotonic() < end, text_of(process)[-3000:]
+        time.sleep(0.2)
+
+
 def _path():
     return os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
 
 
 def text_of(process):
     return process.printed.read_text()
+
+
+def seeds_after_resuming(process):
+    """Seeds of the runs that make steps after the first one continues."""
+    _, _, after = text_of(process).partition("Resuming from step")
+    return set(re.findall(r"\(seed=(\d) pid=\d+\) step ", after))
 
 
 def rays():
@@ -164,10 +177,10 @@ def test_a_lost_run_continues_and_an_interrupted_command_saves_all(
     process = start(
         out, mrpc, tiny_base_folder, "--num_train_epochs=3000", "--save_checkpoints_steps=9"
     )
-    wait(lambda: len(saved(out)) == 2, process, seconds=240)
+    wait_for(lambda: len(saved(out)) == 2, process)
     owners = [int(re.search('"pid": ([0-9]+)', path.read_text())[1]) for path in locks(out)]
     os.kill(owners[0], signal.SIGKILL)
-    wait(lambda: "Resuming from step" in text_of(process), process, seconds=240)
+    wait_for(lambda: seeds_after_resuming(process) == {"0", "1"}, process)
     process.send_signal(signal.SIGTERM)
     assert process.wait(timeout=120) == 128 + signal.SIGTERM
     printed = text_of(process)

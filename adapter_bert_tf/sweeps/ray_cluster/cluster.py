@@ -160,7 +160,7 @@ def describe_all(
 
     hidden = {} if gpus else {"CUDA_VISIBLE_DEVICES": "-1"}
     environment = Setup.of_this_process(None).environment | hidden
-    remote = ray.remote(max_calls=1)(task.describe)
+    remote = ray.remote(task.describe)
     replies = []
     for machine in found:
         there = NodeAffinitySchedulingStrategy(machine.id, soft=False)

@@ -1,8 +1,8 @@
 """What Ray executes on a machine of the cluster: a description of it, and a run.
 
-A run has a process of its own, as on the machine of the command: TensorFlow is not loaded into
-Ray's worker, whose signals, threads and life are Ray's. If that worker ends, the process saves a
-checkpoint.
+A run has a process of its own, as on the machine of the command. Signals, threads and life of
+Ray's worker are Ray's, and TensorFlow 2.20 aborts it at its end ("Mutex corrupt", Ray 2.60). If
+that worker ends, the process saves a checkpoint.
 """
 
 import importlib.metadata
@@ -10,6 +10,8 @@ import json
 import os
 import queue
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -20,6 +22,7 @@ from adapter_bert_tf.output.provenance import installed_versions
 from adapter_bert_tf.sweeps.messages import Outcome, Setup
 from adapter_bert_tf.sweeps.process import Events, WorkerProcess
 
+PRECISION = "adapter_bert_tf.run.decided_precision"  # Not imported here: it loads TensorFlow.
 POLL_SECONDS = 0.5
 RETRY_SECONDS = 5.0
 
@@ -82,7 +85,11 @@ def describe(environment: dict[str, str], paths: Sequence[str], decides: bool) -
     Args:
       environment: as of `Setup`.
       paths: of which the result lists those that are missing.
-      decides: whether the result has the fastest precision there, which loads TensorFlow.
+      decides: whether the result has the fastest precision there, for which a process loads
+        TensorFlow.
+
+    Raises:
+      RuntimeError: when TensorFlow cannot be loaded.
     """
     facts: dict[str, Any] = {"host": socket.gethostname()}
     try:
@@ -91,8 +98,22 @@ def describe(environment: dict[str, str], paths: Sequence[str], decides: bool) -
         return json.dumps(facts | {"versions": {error.name: "not installed"}})
     facts["missing"] = [path for path in paths if not storage.exists(path)]
     if decides:
-        os.environ.update(environment)
-        from adapter_bert_tf.run.decided_precision import fastest_here
-
-        facts["precision"] = fastest_here()[0]
+        facts["precision"] = _fastest_precision(environment)
     return json.dumps(facts)
+
+
+def _fastest_precision(environment: dict[str, str]) -> str:
+    code = (
+        f"import sys; sys.path[:] = {[str(entry) for entry in sys.path]!r}; "
+        f"from {PRECISION} import fastest_here; print(fastest_here()[0])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise RuntimeError(f"TensorFlow ends with status {done.returncode}: {done.stderr[-300:]}")
+    return done.stdout.split()[-1]
