@@ -28,7 +28,7 @@ from adapter_bert_tf.sweeps.one_run import execute
 def main() -> None:
     """Executes the runs that standard input names, until it ends."""
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
-    # Without a buffer, whose lock a thread that waits for input would hold at the end: Python aborts.
+    # Without a buffer: Python aborts at its end if a thread that waits for input holds its lock.
     commands = open(0, "rb", buffering=0, closefd=False)  # noqa: SIM115
     setup = Setup.from_line(commands.readline())
     _apply(setup)

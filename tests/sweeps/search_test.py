@@ -17,6 +17,7 @@ from adapter_bert_tf.sweeps.search import halving, space
 from adapter_bert_tf.sweeps.workers import Place, place_of
 from adapter_bert_tf.training.evaluation import Evaluation, EvaluationCallback, Rungs
 from tests.refusals import raises_code
+from tests.runs import train, write_mrpc
 
 RANGES = """
 learning_rate: {low: 1e-5, high: 1e-2, log: true}
@@ -285,6 +286,32 @@ def test_a_stopped_run_is_in_the_table_and_never_the_best(tmp_path):
         "1,0,stopped,10,0.25,",
         "2,0,finished,,,0.5",
     ]
+
+
+@pytest.mark.long
+def test_a_search_with_asha_leaves_finished_runs_as_they_are(tiny_base_folder, tmp_path, capsys):
+    """And what it has stopped does not start again."""
+    pytest.importorskip("optuna")
+    mrpc = write_mrpc(tmp_path / "MRPC")
+    (tmp_path / "space.yaml").write_text("learning_rate: {low: 1e-5, high: 1e-1, log: true}")
+    flags = ("--do_eval", "--num_train_epochs=2", f"--sweep={tmp_path}/space.yaml")
+    search = (*flags, "--search=random", "--num_samples=4", "--asha")
+    out = train(mrpc, tiny_base_folder, tmp_path / "out", *search)
+    rows = [line.split(",") for line in (out / "sweep.csv").read_text().splitlines()[1:]]
+    assert len(rows) == 4 and [row[2] for row in rows[:2]] == ["finished"] * 2
+    assert "stopped" in [row[2] for row in rows[2:]]
+    said = capsys.readouterr().out
+    assert "(rung 1 of 2: goes on)" in said and "not among the best runs there" in said
+    before = (out / "sweep.csv").read_text()
+    train(mrpc, tiny_base_folder, out, *search)
+    assert (out / "sweep.csv").read_text() == before
+    assert "***** Run" not in capsys.readouterr().out
+    alone = (f"--learning_rate={rows[0][0]}", *flags[:2])
+    alone = train(mrpc, tiny_base_folder, tmp_path / "alone", *alone)
+    run = out / f"learning_rate={rows[0][0]},seed=0"
+    for name in ("adapter/adapter.safetensors", "eval_results.txt"):
+        assert (run / name).read_bytes() == (alone / name).read_bytes()
+    assert not (alone / "rungs.json").exists()
 
 
 # === Where runs are executed ===
