@@ -67,8 +67,13 @@ setup(
         "litert": ["ai-edge-litert>=2.0"],
         # `adapter-bert score` and `abt.beam.Score`.
         "beam": ["apache-beam>=2.77"],
+        # `--workers=ray`, and the addresses of clusters.
+        "ray": ["ray>=2.40"],
+        # `--search=random` and `--search=tpe`.
+        "search": ["optuna>=5"],
         "test": [
             "apache-beam>=2.77",
+            "optuna>=5",
             "filelock>=3.16",
             "huggingface_hub>=0.34",
             "pytest>=9",

@@ -154,6 +154,20 @@ class WorkerLost(RuntimeError):
     """Another worker of a multi-worker training is lost."""
 
 
+class Pruned(Exception):
+    """A search stopped a run, whose score was not among the best at a step.
+
+    Args:
+      step: the step.
+      steps: of the whole run.
+      score: of the run at the step; higher is better.
+    """
+
+    def __init__(self, step: int, steps: int, score: float) -> None:
+        super().__init__(f"Stopped at step {step} of {steps}, not among the best runs there.")
+        self.step, self.score = step, score
+
+
 class Interrupted(Exception):
     """The process stopped on a signal and saved its work.
 

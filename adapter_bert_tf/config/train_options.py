@@ -104,4 +104,11 @@ class TrainOptions(TypedDict, total=False):
     num_tpu_cores: int
     num_trials: int
     sweep: str | None
+    search: Literal["grid", "random", "tpe"]
+    num_samples: int
+    asha: bool
+    sweep_minutes: float | None
+    workers: str | None
     parallel_trials: int
+    cpus_per_trial: float | None
+    gpus_per_trial: float | None

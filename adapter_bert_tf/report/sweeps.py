@@ -16,6 +16,7 @@ from adapter_bert_tf.sanitize import printable, truncate
 
 # Columns of `sweep.csv` that are neither settings nor results.
 COST = ("trained_parameters", "total_parameters", "seconds", "examples_per_second")
+STOPPED = ("stopped_at_step", "stopped_score")
 MAX_SHOWN, MAX_LINKED, MAX_DRAWN, MAX_LABEL = 50, 200, 16, 34
 MAX_POINTS, MAX_TICKS = 500, 8
 Row = dict[str, str]  # Of `sweep.csv`.
@@ -50,7 +51,7 @@ class Sweep:
         self.best = str(contents.record.get("best", ""))
 
     def _metrics(self, names: Sequence[str]) -> list[str]:
-        other_columns = {*self.flags, "seed", "fold", "status", *COST}
+        other_columns = {*self.flags, "seed", "fold", "status", *COST, *STOPPED}
         results = [name for name in names if name not in other_columns]
         selected = [name for name in self.contents.chosen_by if name in results]
         candidates = [name for name in results if "loss" not in name]
@@ -120,7 +121,7 @@ def ranking(contents: Contents) -> list[Block]:
 
 def _score_cells(setting: Setting) -> list[str]:
     if setting.average is None:
-        return ["diverged", "", "", "0"]
+        return [setting.rows[0].get("status") or "diverged", "", "", "0"]
     numbers = (setting.average, min(setting.scores), max(setting.scores))
     return [*map(format_number, numbers), f"{len(setting.scores)} of {len(setting.rows)}"]
 

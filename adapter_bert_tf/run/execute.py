@@ -183,7 +183,7 @@ def _train(runner: TaskRunner, job: Job) -> None:
 
 def _evaluation(runner: TaskRunner, job: Job) -> Evaluation | None:
     plan, settings = job.plan, job.plan.evaluation
-    if not settings.eval_every_steps and settings.keep == "last":
+    if not settings.eval_every_steps and settings.keep == "last" and plan.rungs is None:
         return None
     evaluated = _with_dev_subset(plan, settings.max_eval_examples)
 
@@ -198,6 +198,7 @@ def _evaluation(runner: TaskRunner, job: Job) -> Evaluation | None:
         score=lambda results: runner.score(plan.metrics, results),
         keep=settings.keep,
         patience=settings.patience,
+        rungs=plan.rungs,
     )
 
 

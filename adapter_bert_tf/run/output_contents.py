@@ -19,13 +19,15 @@ CHECKPOINTS = Contents(
     incomplete=checkpoints.INCOMPLETE,
     completed_by=checkpoints.COMPLETED_BY,
 )
+# Decisions of a sweep about its runs, for its restart.
+RUNGS, PROPOSALS = "rungs.json", "proposals.json"
 EVENTS = f"events.out.tfevents.{'[0-9]' * 10}.*.v2"
 
 
 def contents_of(result_files: Collection[str] = ()) -> Contents:
     """Returns what a run or a sweep writes, with patterns of the result files of its tasks."""
     return Contents(
-        files=(EVALUATION, "metrics.jsonl", "sweep.csv", *result_files),
+        files=(EVALUATION, "metrics.jsonl", "sweep.csv", RUNGS, PROPOSALS, *result_files),
         records=("sweep.json", RECORD),
         added=(report.FILE, EVENTS),
         is_foreign=_is_foreign_page,

@@ -20,6 +20,7 @@ from adapter_bert_tf.run.task_data import TaskData
 from adapter_bert_tf.store import SavedAdapter
 from adapter_bert_tf.store.members import Member
 from adapter_bert_tf.training.device.strategy import is_chief
+from adapter_bert_tf.training.evaluation import Rungs
 from adapter_bert_tf.training.loop import TrainingSettings
 from adapter_bert_tf.training.tuning import Tuning
 
@@ -89,6 +90,7 @@ class Plan:
       initial_adapter: the saved adapter that the training starts from, or None.
       members: of a fusion that is trained.
       cache_frozen: whether the output of frozen layers is computed once, before the first step.
+      rungs: where a search may stop the training.
     """
 
     tasks: tuple[TaskData, ...]
@@ -108,6 +110,7 @@ class Plan:
     initial_adapter: InitialAdapter | None = None
     members: tuple[Member, ...] = ()
     cache_frozen: bool = False
+    rungs: Rungs | None = None
 
     @property
     def writes(self) -> bool:

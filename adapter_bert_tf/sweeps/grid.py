@@ -5,23 +5,25 @@ import itertools
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.base import Base
+from adapter_bert_tf.config.parsing import parse_value
 from adapter_bert_tf.config.roles import Role
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.setting import Value
-from adapter_bert_tf.config.settings import EARLIER, NOT_SWEPT, with_role
+from adapter_bert_tf.config.settings import BY_NAME, EARLIER, NOT_SWEPT, with_role
 from adapter_bert_tf.config.yaml_file import as_text, read_yaml
 from adapter_bert_tf.errors import Conflict, Damaged, InputError, Missing, Occupied, error_context
 from adapter_bert_tf.output.records import read_record
 from adapter_bert_tf.run.fingerprint import decisive
 from adapter_bert_tf.sanitize import preview, printable
 from adapter_bert_tf.sweeps.results import Setting
+from adapter_bert_tf.sweeps.search.space import is_range, parse_range
 
-Grid: TypeAlias = dict[str, list[Any]]
+Grid: TypeAlias = dict[str, Any]  # Lists of values, or ranges for a search.
 
 # Houlsby et al. 2019, section 3.1.
 PAPER: Grid = {"learning_rate": [3e-5, 3e-4, 3e-3], "num_train_epochs": [3, 20]}
@@ -31,7 +33,7 @@ LONGEST_NAME = 240  # Bytes of a folder's name; file systems take 255.
 
 
 def read_grid(config: RunConfig) -> Grid:
-    """Returns a dict from setting to its list of values. Raises `InputError`."""
+    """Returns a dict from setting to its values, or to its range. Raises `InputError`."""
     if not (config.actions.do_train and config.actions.do_eval):
         raise Missing(
             "--num_trials, --folds and --sweep choose the best run on dev. Add --do_train and "
@@ -39,19 +41,36 @@ def read_grid(config: RunConfig) -> Grid:
         )
     if folds_of(config):
         _check_folds(config)
+    if config.sweeps.asha and (folds_of(config) or config.sweeps.num_trials > 1):
+        raise Conflict(
+            "--asha compares settings by one run each. Leave out --num_trials and --folds, and run "
+            "the best settings again with several seeds."
+        )
     sweep = config.sweeps.sweep
     if not sweep:
         return {}
     content: dict[Any, Any] = {**PAPER} if sweep == "paper" else read_yaml(sweep, "--sweep")
     if isinstance(content.get("grid"), dict):  # A sweep.json.
         content = content["grid"]
-    grid = {str(n): v if isinstance(v, list) else [v] for n, v in content.items()}
+    grid = {str(n): v if isinstance(v, list | dict) else [v] for n, v in content.items()}
     _check_grid(config, sweep, grid)
-    return grid
+    return grid if config.sweeps.search == "grid" else _search_space(sweep, grid)
+
+
+def _search_space(sweep: str, grid: Grid) -> Grid:
+    """Returns the grid of a search, with typed values and complete ranges. Raises `InputError`."""
+    with error_context(f"--sweep={sweep}"):
+        return {
+            name: parse_range(name, values)
+            if is_range(values)
+            else [parse_value(BY_NAME[name], value) for value in values]
+            for name, values in grid.items()
+        }
 
 
 def _check_grid(config: RunConfig, sweep: str, grid: Grid) -> None:
-    for value in itertools.chain.from_iterable(grid.values()):
+    lists = {name: values for name, values in grid.items() if not is_range(values)}
+    for value in itertools.chain.from_iterable(lists.values()):
         if value is not None and not isinstance(value, bool):
             try:
                 as_text(value)
@@ -67,6 +86,11 @@ def _check_grid(config: RunConfig, sweep: str, grid: Grid) -> None:
         )
     if unknown := sorted(name for name in grid if name not in config.values):
         raise InputError(f"--sweep={sweep}: unknown flags {preview(unknown)}.")
+    if config.sweeps.search == "grid" and len(lists) < len(grid):
+        raise Missing(
+            f"--sweep={sweep}: a range, as of {preview(min(grid.keys() - lists.keys()))}, needs "
+            "--search=random or --search=tpe."
+        )
 
 
 def folds_of(config: RunConfig) -> range:
@@ -85,26 +109,37 @@ def _check_folds(config: RunConfig) -> None:
         )
 
 
-def all_runs(config: RunConfig, grid: Grid) -> list[tuple[Setting, RunConfig]]:
-    """Returns pairs of a setting and a run, with every seed and fold. Raises `InputError`."""
-    sweep, trials = config.sweeps.sweep, config.sweeps.num_trials
-    folds: list[Setting] = [{"fold": number} for number in folds_of(config)] or [{}]
-    count = math.prod(map(len, grid.values())) * trials * len(folds)
+def combinations(config: RunConfig, grid: Grid) -> list[Setting]:
+    """Returns all settings of a grid without ranges. Raises `InputError` for too many."""
+    _check_count(config, math.prod(map(len, grid.values())))
+    return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+
+
+def _check_count(config: RunConfig, settings: int) -> None:
+    sweeps, folds = config.sweeps, max(len(folds_of(config)), 1)
+    count = settings * sweeps.num_trials * folds
     if count > MOST_RUNS:
         raise InputError(
-            f"--sweep={sweep} with --num_trials={trials} and {len(folds)} folds makes {count:,} "
-            f"runs; the limit is {MOST_RUNS:,}. Give fewer values."
+            f"--sweep={sweeps.sweep} with --num_trials={sweeps.num_trials} and {folds} folds makes "
+            f"{count:,} runs; the limit is {MOST_RUNS:,}. Give fewer values."
         )
-    seeds = range(config.training.seed, config.training.seed + trials)
+
+
+def all_runs(config: RunConfig, settings: Sequence[Setting]) -> list[tuple[Setting, RunConfig]]:
+    """Returns pairs of a setting and a run, with every seed and fold. Raises `InputError`."""
+    _check_count(config, len(settings))
+    folds: list[Setting] = [{"fold": number} for number in folds_of(config)] or [{}]
+    seeds = range(config.training.seed, config.training.seed + config.sweeps.num_trials)
     runs = [
-        _run(config, dict(zip(grid, values, strict=True)), seed, fold)
-        for values in itertools.product(*grid.values())
+        _run(config, values, seed, fold)
+        for values in settings
         for seed, fold in itertools.product(seeds, folds)
     ]
     names = [str(run_config.output.output_dir) for _, run_config in runs]
     if repeated := sorted(n for n, count in collections.Counter(names).items() if count > 1):
         raise InputError(
-            f"--sweep={sweep}: the same setting comes twice: {os.path.basename(repeated[0])}"
+            f"--sweep={config.sweeps.sweep}: the same setting comes twice: "
+            f"{os.path.basename(repeated[0])}"
         )
     return runs
 
@@ -116,9 +151,8 @@ def _run(config: RunConfig, values: Setting, seed: int, fold: Setting) -> tuple[
     setting = run_config.values_of(values)
     common: Setting = {
         "adapter_dir": None,
-        "sweep": None,
+        **{name: config.defaults[name] for name in with_role(Role.SWEEP)},
         "config": None,
-        "num_trials": 1,
         "do_predict": False,
         "do_export": False,
         "export_dir": None,
@@ -146,7 +180,7 @@ def _folder_name(sweep: str | None, setting: Setting, seed: int) -> str:
 def note_sweep(config: RunConfig, grid: Grid) -> None:
     """Records in `--output_dir` which sweep it holds."""
     path = os.path.join(config.output.folder, RECORD)
-    storage.write_text(path, json.dumps(_fingerprint(grid, config.values), indent=2))
+    storage.write_text(path, json.dumps(_fingerprint(config, grid), indent=2))
 
 
 def is_interrupted(config: RunConfig, grid: Grid) -> bool:
@@ -197,9 +231,12 @@ def check_sweep(config: RunConfig, grid: Grid) -> None:
         raise Occupied(f"{out} holds a single run. {way_out}")
 
 
-def _fingerprint(grid: Grid, settings: Mapping[str, Value]) -> dict[str, Any]:
+def _fingerprint(config: RunConfig, grid: Grid) -> dict[str, Any]:
     """Returns what identifies a sweep: its grid, and the decisive settings that its runs share."""
-    content = {"grid": grid, "flags": decisive(settings, with_role(Role.SWEEP))}
+    content: dict[str, Any] = {"grid": grid}
+    content["flags"] = decisive(config.values, with_role(Role.SWEEP))
+    if config.sweeps.search != "grid":  # Absent in records of earlier versions.
+        content["search"] = config.sweeps.search
     as_read_later: dict[str, Any] = json.loads(json.dumps(content))
     return as_read_later
 
@@ -211,4 +248,4 @@ def _is_same(config: RunConfig, grid: Grid, record: Mapping[str, Any]) -> bool:
         return False
     complete: dict[str, Value] = {**config.defaults, **EARLIER, **settings}
     recorded = {**record, "flags": decisive(complete, with_role(Role.SWEEP))}
-    return recorded == _fingerprint(grid, config.values)
+    return recorded == _fingerprint(config, grid)

@@ -1,18 +1,25 @@
 """What the process of a command and its workers send each other: a line of JSON each."""
 
+from __future__ import annotations
+
 import dataclasses
 import importlib
 import json
 import os
-from typing import Any
+import sys
+import uuid
+from typing import TYPE_CHECKING, Any
 
-import tensorflow as tf
+from absl import logging
 
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.setting import Command
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.run.task_runner import TaskRunner
-from adapter_bert_tf.sweeps.results import Row
+from adapter_bert_tf.lazy import tf
+
+if TYPE_CHECKING:
+    from adapter_bert_tf.run.task_runner import TaskRunner
+    from adapter_bert_tf.sweeps.results import Row
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,47 +30,78 @@ class Setup:
       argv: its `sys.argv`, because records contain the command.
       main: name of the module that it runs, with `python -m`; None for a script.
       verbosity: of its log.
-      gpus: numbers of the GPUs to use.
+      gpus: numbers of the GPUs to use; None for all that are visible.
       mark: text before the outcome of a run, which no run prints by itself.
+      environment: TensorFlow's environment variables, on which the last digits may depend.
+      folder: the working folder, from which paths count.
     """
 
     argv: list[str]
     main: str | None
     verbosity: int
-    gpus: list[int]
+    gpus: list[int] | None
     mark: str
+    environment: dict[str, str]
+    folder: str
+
+    @classmethod
+    def of_this_process(cls, gpus: list[int] | None) -> Setup:
+        """What a worker takes over from this process."""
+        spec = getattr(sys.modules.get("__main__"), "__spec__", None)
+        return cls(
+            argv=sys.argv,
+            main=spec and spec.name,
+            verbosity=logging.get_verbosity(),
+            gpus=gpus,
+            mark=uuid.uuid4().hex,
+            environment={n: v for n, v in os.environ.items() if n.startswith("TF_")},
+            folder=os.getcwd(),
+        )
 
     def to_line(self) -> str:
         """This object as a line."""
         return json.dumps(dataclasses.asdict(self))
 
     @classmethod
-    def from_line(cls, line: str | bytes) -> "Setup":
+    def from_line(cls, line: str | bytes) -> Setup:
         """The object of a line. Raises `ValueError` for an incomplete one."""
         return cls(**json.loads(line))
 
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """A run to execute."""
+    """A run to execute.
+
+    Args:
+      runner, config: of the run.
+      halving: as for `one_run.execute`.
+    """
 
     runner: TaskRunner
     config: RunConfig
+    halving: str | None = None
+
+    @property
+    def name(self) -> str:
+        """Name of the run: that of its folder."""
+        return os.path.basename(self.config.output.folder)
 
     def to_line(self) -> str:
         """This object as a line."""
         kind, config = type(self.runner), self.config
         values = {"runner": [kind.__module__, kind.__qualname__], "command": config.command.value}
-        return json.dumps(values | {"values": config.values, "given": sorted(config.given)})
+        values |= {"values": config.values, "given": sorted(config.given)}
+        return json.dumps(values | {"halving": self.halving})
 
     @classmethod
-    def from_line(cls, line: str | bytes) -> "Job":
+    def from_line(cls, line: str | bytes) -> Job:
         """The object of a line. Raises `ValueError` for an incomplete one."""
         content = json.loads(line)
         module, name = content["runner"]
         runner = getattr(importlib.import_module(module), name)()
         command = Command(content["command"])
-        return cls(runner, RunConfig.from_values(command, content["values"], content["given"]))
+        config = RunConfig.from_values(command, content["values"], content["given"])
+        return cls(runner, config, content["halving"])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,8 +125,8 @@ class Outcome:
         return json.dumps(values, default=_plain)
 
     @classmethod
-    def from_line(cls, line: str | bytes) -> "Outcome":
-        """The object of a line."""
+    def from_line(cls, line: str | bytes) -> Outcome:
+        """The object of a line. Raises `ValueError` for an incomplete one."""
         content = json.loads(line)
         error = content["error"] and error_of(content["error"])
         return cls(content["row"], error, content["traceback"])

@@ -1,33 +1,22 @@
-"""Runs of a sweep, several at a time, each in a process of its own (`--parallel_trials`)."""
+"""Runs of a sweep, several at a time: the loop, and a pool of processes on this machine."""
 
-import collections
 import contextlib
-import io
-import os
+import itertools
 import queue
-import subprocess
-import sys
-import threading
-import uuid
-from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, Protocol
 
 import tensorflow as tf
-from absl import logging
 
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.sections.command import DeviceConfig
 from adapter_bert_tf.errors import Conflict, Interrupted, OutOfMemory, WorkerLost
-from adapter_bert_tf.run.task_runner import TaskRunner
-from adapter_bert_tf.sweeps import worker
 from adapter_bert_tf.sweeps.messages import Job, Outcome, Setup
+from adapter_bert_tf.sweeps.process import Events, WorkerProcess
 from adapter_bert_tf.sweeps.results import Row
 from adapter_bert_tf.training.interruption import catch_signals
 
 POLL_SECONDS = 0.5
-SECONDS_TO_STOP = 60.0
-
-Events: TypeAlias = "queue.SimpleQueue[tuple[Worker, Outcome | None]]"
 
 
 class RemoteTraceback(Exception):
@@ -37,29 +26,48 @@ class RemoteTraceback(Exception):
         return f"\n{self.args[0]}"
 
 
-def check_devices(processes: int, devices: Sequence[DeviceConfig]) -> None:
-    """Raises `InputError` for devices that processes cannot share."""
-    if processes > 1 and any(device.strategy == "tpu" for device in devices):
-        raise Conflict(
-            f"--parallel_trials={processes}: one process at a time uses a TPU. Leave it out."
-        )
+class Ended(NamedTuple):
+    """A run that a pool no longer executes."""
+
+    job: Job
+    outcome: Outcome
+
+
+class Pool(Protocol):
+    """What executes runs, several at a time."""
+
+    def has_room(self) -> bool:
+        """Whether it can start another run now."""
+
+    def is_busy(self) -> bool:
+        """Whether it executes runs."""
+
+    def start(self, job: Job) -> None:
+        """Starts a run."""
+
+    def ended(self, seconds: float) -> list[Ended]:
+        """Returns runs that have ended since the last call; waits for one at most so long."""
+
+    def stop(self) -> None:
+        """Asks the runs to stop with a checkpoint; they still count as busy until they end."""
+
+    def close(self) -> None:
+        """Stops what is left, and waits for its end."""
 
 
 def run_in_parallel(
-    runner: TaskRunner,
-    configs: Sequence[RunConfig],
-    processes: int,
+    jobs: Iterator[Job],
+    pool: Pool,
     begin: Callable[[RunConfig], None],
     done: Callable[[RunConfig, Row], None],
 ) -> None:
-    """Executes runs in at most `processes` processes.
+    """Executes runs in a pool.
 
     When a run fails, no other starts; those that have started finish, and the error is raised.
 
     Args:
-      runner: of the command.
-      configs: of the runs.
-      processes: number of processes.
+      jobs: the runs; the next is taken as soon as the pool has room for it.
+      pool: closed at the end.
       begin: called before a run starts.
       done: called with the row of a run that finished.
 
@@ -67,52 +75,31 @@ def run_in_parallel(
       Interrupted: on a request to stop; runs in training have saved a checkpoint.
       WorkerLost: when a process ends unexpectedly.
     """
-    waiting = collections.deque(configs)
-    count = min(processes, len(waiting))
-    events: Events = queue.SimpleQueue()
-    workers: list[Worker] = []
     failure: Outcome | None = None
-
-    def start_next(idle: Worker) -> None:
-        if waiting and not failure and stop.signal_number is None:
-            begin(waiting[0])
-            idle.start(Job(runner, waiting.popleft()))
-
     with catch_signals() as stop:
-        try:
-            for setup in _setups(count, [config.device for config in configs]):
-                workers.append(Worker(setup, events))
-                start_next(workers[-1])
+        with contextlib.closing(pool):
             stopping = False
-            while any(one.config for one in workers):
+            while True:
+                while not (failure or stop.signal_number is not None) and pool.has_room():
+                    if (job := next(jobs, None)) is None:
+                        break
+                    begin(job.config)
+                    pool.start(job)
+                if not pool.is_busy():
+                    break
                 if stop.signal_number is not None and not stopping:
                     stopping = True
-                    for one in workers:
-                        one.process.terminate()
-                try:
-                    sender, outcome = events.get(timeout=POLL_SECONDS)
-                except queue.Empty:
-                    continue
-                config, sender.config = sender.config, None
-                if config is None:  # An idle process has ended.
-                    continue
-                outcome = outcome or sender.lost()
-                if outcome.row is not None:
-                    done(config, outcome.row)
-                elif not stopping:
-                    failure = failure or outcome
-                    print(f"[{sender.name}] did not finish, and no further run starts.", flush=True)
-                start_next(sender)
-        finally:
-            for one in workers:
-                one.ask_to_end()
-            for one in workers:
-                one.end()
+                    pool.stop()
+                for job, outcome in pool.ended(POLL_SECONDS):
+                    if outcome.row is not None:
+                        done(job.config, outcome.row)
+                    elif not stopping:
+                        failure = failure or outcome
+                        print(
+                            f"[{job.name}] did not finish, and no further run starts.", flush=True
+                        )
         if stop.signal_number is not None:
-            raise Interrupted(
-                "Stopped. Run the same command to continue.",
-                stop.signal_number,
-            )
+            raise Interrupted("Stopped. Run the same command to continue.", stop.signal_number)
     if failure:
         raise _error_of(failure) from RemoteTraceback(failure.traceback)
 
@@ -126,7 +113,85 @@ def _error_of(failure: Outcome) -> Exception:
     return error
 
 
-def _setups(count: int, devices: Sequence[DeviceConfig]) -> list[Setup]:
+class LocalPool:
+    """Processes on this machine; they start as runs do.
+
+    Args:
+      count: most processes at a time.
+      devices: of the runs, on which depends which GPUs a process uses.
+    """
+
+    def __init__(self, count: int, devices: Sequence[DeviceConfig]) -> None:
+        self._setups = itertools.cycle(setups(count, devices))
+        self._left = count
+        self._events: Events = queue.SimpleQueue()
+        self._jobs: dict[WorkerProcess, Job] = {}
+        self._idle: list[WorkerProcess] = []
+        self._all: list[WorkerProcess] = []
+
+    def has_room(self) -> bool:
+        """Whether a process is idle or can be started."""
+        return bool(self._idle or self._left)
+
+    def is_busy(self) -> bool:
+        """Whether a process executes a run."""
+        return bool(self._jobs)
+
+    def start(self, job: Job) -> None:
+        """Starts a run in an idle process, or in a new one."""
+        if self._idle:
+            process = self._idle.pop()
+        else:
+            process = WorkerProcess(next(self._setups), self._events, _show)
+            self._left -= 1
+            self._all.append(process)
+        self._jobs[process] = job
+        process.start(job.name, job.to_line())
+
+    def ended(self, seconds: float) -> list[Ended]:
+        """Returns the next run that has ended."""
+        try:
+            process, line = self._events.get(timeout=seconds)
+        except queue.Empty:
+            return []
+        job, process.is_busy = self._jobs.pop(process, None), False
+        if line is None:
+            self._left += 1
+        if job is None:  # An idle process has ended.
+            self._idle = [one for one in self._idle if one is not process]
+            return []
+        if line is not None:
+            self._idle.append(process)
+            return [Ended(job, Outcome.from_line(line))]
+        advice = "Run the same command to continue, or use a lower --parallel_trials."
+        return [Ended(job, Outcome(error=WorkerLost(f"{process.how_lost()} {advice}")))]
+
+    def stop(self) -> None:
+        """Asks the processes with a run to end."""
+        for process in self._jobs:
+            process.process.terminate()
+
+    def close(self) -> None:
+        """Ends all processes."""
+        for process in self._all:
+            process.ask_to_end()
+        for process in self._all:
+            process.end()
+
+
+def _show(name: str, text: str) -> None:
+    print(f"[{name}] {text}\n", end="", flush=True)
+
+
+def check_devices(processes: int, devices: Sequence[DeviceConfig]) -> None:
+    """Raises `InputError` for devices that processes cannot share."""
+    if processes > 1 and any(device.strategy == "tpu" for device in devices):
+        raise Conflict(
+            f"--parallel_trials={processes}: one process at a time uses a TPU. Leave it out."
+        )
+
+
+def setups(count: int, devices: Sequence[DeviceConfig]) -> list[Setup]:
     """Returns the setups of the processes; runs on one device use the GPUs in turn.
 
     All processes have TensorFlow's threads for all cores: with fewer threads the last digits differ
@@ -135,98 +200,7 @@ def _setups(count: int, devices: Sequence[DeviceConfig]) -> list[Setup]:
     all_gpus = tf.config.list_physical_devices("GPU")
     gpus = [all_gpus.index(gpu) for gpu in tf.config.get_visible_devices("GPU")]
     in_turn = len(gpus) > 1 and all(device.strategy == "one_device" for device in devices)
-    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
     return [
-        Setup(
-            argv=sys.argv,
-            main=spec and spec.name,
-            verbosity=logging.get_verbosity(),
-            gpus=[gpus[number % len(gpus)]] if in_turn else gpus,
-            mark=uuid.uuid4().hex,
-        )
+        Setup.of_this_process([gpus[number % len(gpus)]] if in_turn else gpus)
         for number in range(count)
     ]
-
-
-class Worker:
-    """A process that executes one run at a time; its lines appear after the name of the run.
-
-    Attributes:
-      config: of the run that it executes; None if it is idle.
-      name: name of its latest run.
-    """
-
-    def __init__(self, setup: Setup, events: Events) -> None:
-        path = [str(entry) for entry in sys.path]
-        code = f"import sys; sys.path[:] = {path!r}; import {worker.__name__} as w; w.main()"
-        self.config: RunConfig | None = None
-        self.name, self._mark, self._events = "", setup.mark, events
-        self.process = subprocess.Popen(
-            [sys.executable, "-X", "faulthandler", "-c", code],  # As `before_tensorflow` has it.
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            # Ctrl-C reaches the process of the command alone, which asks each worker to stop once.
-            start_new_session=True,
-            env=os.environ | {"PYTHONIOENCODING": "utf-8"},
-        )
-        self._send(setup)
-        threading.Thread(target=self._relay, daemon=True).start()
-
-    def start(self, job: Job) -> None:
-        """Executes a run."""
-        self.config, self.name = job.config, os.path.basename(job.config.output.folder)
-        self._send(job)
-
-    def lost(self) -> Outcome:
-        """Returns the outcome of the run of a process that ended unexpectedly."""
-        status = self.process.wait()
-        how = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
-        return Outcome(
-            error=WorkerLost(
-                f"The process of the run {self.name} {how}, perhaps because memory is short. "
-                "Run the same command to continue, or use a lower --parallel_trials."
-            )
-        )
-
-    def ask_to_end(self) -> None:
-        """Asks the process to end, and to stop a run that it executes."""
-        if self.config:
-            self.process.terminate()
-        else:
-            with contextlib.suppress(BrokenPipeError):
-                self._stdin.close()
-
-    def end(self) -> None:
-        """Waits for the end of the process; kills it after a while."""
-        try:
-            self.process.wait(SECONDS_TO_STOP)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-
-    @property
-    def _stdin(self) -> io.BufferedWriter:
-        assert isinstance(self.process.stdin, io.BufferedWriter)
-        return self.process.stdin
-
-    def _send(self, value: Setup | Job) -> None:
-        with contextlib.suppress(BrokenPipeError):  # The end of its output tells that it is lost.
-            self._stdin.write(f"{value.to_line()}\n".encode())
-            self._stdin.flush()
-
-    def _relay(self) -> None:
-        """Prints the lines of the process, and passes the outcomes of its runs on."""
-        try:
-            for line in io.TextIOWrapper(self.process.stdout, "utf-8", "replace"):  # type: ignore
-                text, _, outcome = line.partition(self._mark)
-                if text.strip():
-                    # The process would wait for a reader if an error ended this thread.
-                    with contextlib.suppress(OSError, ValueError):
-                        print(f"[{self.name}] {text.rstrip()}\n", end="", flush=True)
-                if outcome:
-                    self._events.put((self, Outcome.from_line(outcome)))
-        except ValueError:  # The process was killed while it wrote an outcome.
-            self.process.kill()
-        finally:
-            self._events.put((self, None))

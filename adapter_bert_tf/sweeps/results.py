@@ -107,15 +107,24 @@ def ranking(
     scores: Sequence[float],
     metrics: Sequence[str],
     middle: Statistic = statistics.median_low,
+    statuses: Sequence[str] = (),
 ) -> str:
-    """Returns a table of the settings, the best first, by the `metrics`; see `choose`."""
+    """Returns a table of the settings, the best first, by the `metrics`; see `choose`.
+
+    Args:
+      settings, scores: of each run.
+      metrics: names of what the scores are.
+      middle: statistic by which settings are compared.
+      statuses: of each run: `finished`, `diverged` or `stopped`.
+    """
     order = sorted(by_setting(settings), key=lambda runs: _rank(scores, runs, middle), reverse=True)
     names = list(settings[0])
     rows = [["", *names, "middle", "lowest", "highest", "runs"]]
     for place, runs in enumerate(order[:MOST_SHOWN], 1):
         finite = [scores[i] for i in runs if scores[i] > -math.inf]
         numbers = (middle(finite), min(finite), max(finite)) if finite else ()
-        cells = [f"{number:.4f}" for number in numbers] or ["diverged", "", ""]
+        ended = statuses[runs[0]] if statuses else "diverged"
+        cells = [f"{number:.4f}" for number in numbers] or [ended, "", ""]
         values = ["default" if v is None else str(v) for v in settings[runs[0]].values()]
         rows.append([str(place), *values, *cells, f"{len(finite)}/{len(runs)}"])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

@@ -1,4 +1,4 @@
-"""Several runs of one command: seeds (`--num_trials`), folds (`--folds`), grids (`--sweep`)."""
+"""Several runs of one command: seeds (`--num_trials`), folds (`--folds`), grids and searches."""
 
 import contextlib
 import io
@@ -18,7 +18,7 @@ from adapter_bert_tf.output.run_dir import require_own_adapter
 from adapter_bert_tf.run.checks import path_conflicts, paths
 from adapter_bert_tf.run.decided_precision import with_decided_precision
 from adapter_bert_tf.run.execute import run_plan
-from adapter_bert_tf.run.output_contents import contents_of
+from adapter_bert_tf.run.output_contents import RUNGS, contents_of
 from adapter_bert_tf.run.plan import Plan
 from adapter_bert_tf.run.planning import check_replaced_folders, data_config, plan_run
 from adapter_bert_tf.run.result_files import has_report, write_eval_results, write_report
@@ -27,12 +27,16 @@ from adapter_bert_tf.run.task_runner import TaskRunner
 from adapter_bert_tf.store.adapter_dir import AdapterDir
 from adapter_bert_tf.store.directory import copy_adapter
 from adapter_bert_tf.sweeps import best_run, grid, results
+from adapter_bert_tf.sweeps.messages import Job
 from adapter_bert_tf.sweeps.one_run import execute, plan_again
 from adapter_bert_tf.sweeps.parallel import check_devices, run_in_parallel
 from adapter_bert_tf.sweeps.results import Row
+from adapter_bert_tf.sweeps.run_list import RunList
+from adapter_bert_tf.sweeps.search.halving import stopped_row
+from adapter_bert_tf.sweeps.workers import Workers, open_workers, place_of
 from adapter_bert_tf.training.progress import format_minutes
 
-WITHOUT_RUNS = "--parallel_trials has no effect without --num_trials, --folds or --sweep."
+WITHOUT_RUNS = "--{} has no effect without --num_trials, --folds or --sweep."
 
 
 def run(runner: TaskRunner, config: RunConfig) -> None:
@@ -44,33 +48,52 @@ def run(runner: TaskRunner, config: RunConfig) -> None:
     paths.check(config)
     if not config.sweeps.sweep and config.sweeps.num_trials == 1 and not grid.folds_of(config):
         if config.sweeps.parallel_trials > 1:
-            cache.warn([WITHOUT_RUNS])
+            cache.warn([WITHOUT_RUNS.format("parallel_trials")])
+        if config.sweeps.workers:
+            cache.warn([WITHOUT_RUNS.format("workers")])
         run_plan(runner, plan_run(runner, config, cache))
         return
-    Sweep(runner, with_decided_precision(config, cache), cache).run()
+    with open_workers(config) as workers:
+        config = with_decided_precision(config, cache, workers.precision)
+        Sweep(runner, config, cache, workers).run()
 
 
 class Sweep:
     """The runs of `--num_trials`, `--folds` and `--sweep`, and the choice of the best.
 
     Each run is planned twice: all before the first starts, to report every mistake then, and each
-    again at its turn, to keep only one run's data in memory.
+    again at its turn, to keep only one run's data in memory. `workers` are opened if not given.
     """
 
-    def __init__(self, runner: TaskRunner, config: RunConfig, cache: RunCache) -> None:
-        self.runner, self.config, self.cache = runner, config, cache
-        self.grid = grid.read_grid(config)
-        self.runs = grid.all_runs(config, self.grid)
-        self.configs = [run_config for _, run_config in self.runs]
+    def __init__(
+        self,
+        runner: TaskRunner,
+        config: RunConfig,
+        cache: RunCache,
+        workers: Workers | None = None,
+    ) -> None:
+        self.runner, self.config, self.cache, self.workers = runner, config, cache, workers
+        self.list = RunList(config, lambda results: runner.score(self.metrics, results))
+        self.grid = self.list.grid
+        self.metrics: tuple[str, ...] = ()
         self.out = config.output.folder
         self.dry_run = config.actions.dry_run
 
+    @property
+    def runs(self) -> list[tuple[results.Setting, RunConfig]]:
+        """Pairs of a setting and a run: all that are known so far."""
+        return self.list.runs
+
     def run(self) -> None:
         """Checks all runs, executes those that are not finished, and chooses the best."""
-        config = self.config
+        with contextlib.ExitStack() as stack:
+            self._run(self.workers or stack.enter_context(open_workers(self.config)))
+
+    def _run(self, workers: Workers) -> None:
+        config, checked = self.config, self.list.checked
         self._check()
-        first = self._plan(self.configs[0])
-        metrics = first.metrics
+        first = self._plan(checked[0])
+        self.metrics = first.metrics
         self.contents = contents_of(self.runner.output_files(first.tasks))
         folder = OutputDir(self.out, self.contents)
         folder.require_clear_names()
@@ -80,52 +103,55 @@ class Sweep:
         grid.check_sweep(config, self.grid)
         self._check_adapter()
         if config.actions.do_predict:  # Missing test data must show before hours of training.
-            predicting = self.configs[0].changed(do_train=False, do_eval=False, do_predict=True)
+            predicting = checked[0].changed(do_train=False, do_eval=False, do_predict=True)
             self.runner.read(data_config(predicting), first.base.vocabulary, None)
         writes = not self.dry_run and first.writes
         with folder.lock() if writes else contextlib.nullcontext():
             del first  # The runs to come may have other data.
             if not self.dry_run:
+                workers.check_output(self.out)
                 self._begin(folder)
-            rows = self._rows()
+            rows = self._rows(workers)
             if not self.dry_run:
-                self._finish(rows, metrics)
+                self._finish(rows, self.metrics)
 
     def warn_of_ineffective_flags(self) -> None:
         """Warns about settings without effect in the runs of a grid."""
         if self.grid:
-            self.cache.warn(ineffective_in_sweep(self.config, self.grid, self.configs))
+            self.cache.warn(ineffective_in_sweep(self.config, self.grid, self.list.checked))
 
     def _begin(self, folder: OutputDir) -> None:
         """Records which sweep the folder holds; `--overwrite` removes an earlier one."""
         grid.check_sweep(self.config, self.grid)
+        self.list.recall()
         if self.config.actions.overwrite and not grid.is_interrupted(self.config, self.grid):
             folder.clear()
-            for run_config in self.configs:
+            for run_config in self.list.configs:
                 run_folder = OutputDir(run_config.output.folder, self.contents)
                 if storage.isdir(run_folder.path):
                     with run_folder.lock():
                         run_folder.clear()
+            self.list.forget()
         grid.note_sweep(self.config, self.grid)
 
     def _check(self) -> None:
         """Plans all runs before the first. Raises `InputError`."""
-        config = self.config
-        if any(one.device.distribution == "multi_worker" for one in (config, *self.configs)):
+        config, configs = self.config, self.list.checked
+        if any(one.device.distribution == "multi_worker" for one in (config, *configs)):
             raise Conflict(
-                "--sweep, --num_trials and --folds run on one host. Received: "
+                "Each run of --sweep, --num_trials and --folds is on one host. Received: "
                 "--distribution=multi_worker. Start the runs one by one."
             )
-        check_devices(config.sweeps.parallel_trials, [one.device for one in self.configs])
+        check_devices(place_of(config).at_a_time or 1, [one.device for one in configs])
         check_replaced_folders(config)
-        folders = [run_config.output.folder for run_config in self.configs]
+        folders = [run_config.output.folder for run_config in configs]
         path_conflicts.check(config, self.runner.output_files(()), folders)
         self.warn_of_ineffective_flags()
         # Prints the devices, which all runs share; folds print their data at their turn.
-        self.cache.strategy(self.configs[0].device)
+        self.cache.strategy(configs[0].device)
         silent = contextlib.redirect_stdout(io.StringIO())
         with silent if grid.folds_of(config) else contextlib.nullcontext():
-            for run_config in self.configs:
+            for run_config in configs:
                 self._plan(run_config)
 
     def _check_adapter(self) -> None:
@@ -144,72 +170,85 @@ class Sweep:
     def _plan(self, run_config: RunConfig) -> Plan:
         return plan_again(self.runner, run_config, self.cache)
 
-    def _rows(self) -> list[Row]:
-        """Returns the row of each run, in order; executes those that are not finished."""
+    def _rows(self, workers: Workers) -> dict[str, Row]:
+        """Returns the rows of the runs by output folder; executes those that are not finished."""
         rows = {} if self.dry_run else self._finished()
-        open_runs = [one for one in self.configs if one.output.folder not in rows]
-        start, before, count = time.monotonic(), len(rows), len(self.runs)
-        numbers = {one.output.folder: i for i, one in enumerate(self.configs, start=1)}
+        start, before, total = time.monotonic(), len(rows), self.list.total
 
         def begin(run_config: RunConfig) -> None:
-            folder = run_config.output.folder
-            name = os.path.basename(folder)
-            print(f"***** Run {numbers[folder]} of {count}: {name} *****", flush=True)
+            number, name = (
+                self.list.place(run_config) + 1,
+                os.path.basename(run_config.output.folder),
+            )
+            print(f"***** Run {number} of {total}: {name} *****", flush=True)
 
         def done(run_config: RunConfig, row: Row) -> None:
             folder = run_config.output.folder
             rows[folder] = row
             if self.dry_run:
                 return
-            setting, _ = self.runs[numbers[folder] - 1]
+            setting, _ = self.runs[self.list.place(run_config)]
             results.log_hparams(folder, setting, run_config.training.seed, row["results"])
             self._write_table(rows)
-            if left := count - len(rows):
+            if left := total - len(rows):
                 seconds = (time.monotonic() - start) / (len(rows) - before) * left
                 eta = format_minutes(seconds)
-                print(f"{len(rows)} of {count} runs are done, ETA {eta}", flush=True)
+                print(f"{len(rows)} of {total} runs are done, ETA {eta}", flush=True)
 
-        processes = self.config.sweeps.parallel_trials
-        if processes > 1 and len(open_runs) > 1 and not self.dry_run:
-            run_in_parallel(self.runner, open_runs, processes, begin, done)
+        halving = self.run_id if self.config.sweeps.asha else None
+        left = self.list.left(rows)
+        pool = None if self.dry_run else workers.pool(self.list.checked, total - len(rows))
+        if pool:
+            jobs = (Job(self.runner, run_config, halving) for run_config in left)
+            run_in_parallel(jobs, pool, begin, done)
         else:
-            for run_config in open_runs:
+            for run_config in left:
                 begin(run_config)
-                done(run_config, execute(self.runner, run_config, self.cache))
+                done(run_config, execute(self.runner, run_config, self.cache, halving))
         if not self.dry_run:
             self._write_table(rows)
-        return [rows[run_config.output.folder] for run_config in self.configs]
+        return rows
 
     def _write_table(self, rows: Mapping[str, Row]) -> None:
         path = os.path.join(self.out, "sweep.csv")
         storage.write_text(path, results.table_of(self.runs, rows))
 
     def _finished(self) -> dict[str, Row]:
-        """Returns the rows of the runs that an earlier command finished, by output folder."""
+        """Returns the rows of the runs that an earlier command ended, by output folder."""
         rows = {}
-        for run_config in self.configs:
+        for run_config in self.list.configs:
             folder = run_config.output.folder
             record = read_record(os.path.join(folder, "run.json"))
             if record and self._plan(run_config).folder.is_finished():
                 rows[folder] = results.row_of(record)
                 if run_config.output.report and not has_report(folder):
                     write_report(folder)
+            elif self.config.sweeps.asha and storage.exists(os.path.join(folder, RUNGS)):
+                run_id = self._plan(run_config).folder.run.run_id
+                if row := stopped_row(folder, self.run_id, run_id):
+                    rows[folder] = row
         return rows
 
-    def _finish(self, rows: Sequence[Row], metrics: Sequence[str]) -> None:
+    def _finish(self, by_folder: Mapping[str, Row], metrics: Sequence[str]) -> None:
         """Chooses the best run or setting, keeps its adapter, and writes the results."""
-        settings, folds = [setting for setting, _ in self.runs], grid.folds_of(self.config)
+        folds = grid.folds_of(self.config)
+        runs = [pair for pair in self.runs if pair[1].output.folder in by_folder]
+        settings = [setting for setting, _ in runs]
+        rows = [by_folder[run_config.output.folder] for _, run_config in runs]
         scores = [
             self.runner.score(metrics, row["results"]) if row["results"] else -math.inf
             for row in rows
         ]
         middle = statistics.fmean if folds else statistics.median_low
+        if not runs:
+            raise InputError("No run has finished. Give --sweep_minutes more time.")
         best = results.choose(settings, scores, middle)
         if best is None:
             raise InputError("Every run diverged. Try a lower --learning_rate.")
-        setting, best_config = self.runs[best]
+        setting, best_config = runs[best]
         if self.grid:
-            print(results.ranking(settings, scores, metrics, middle), flush=True)
+            statuses = [row["status"] for row in rows]
+            print(results.ranking(settings, scores, metrics, middle, statuses), flush=True)
         if not folds:
             self._check_adapter()
             folder = self.config.output.adapter_folder

@@ -14,7 +14,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import IO
 
 import tensorflow as tf
 from absl import flags, logging
@@ -28,7 +28,8 @@ from adapter_bert_tf.sweeps.one_run import execute
 def main() -> None:
     """Executes the runs that standard input names, until it ends."""
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
-    commands = sys.stdin.buffer
+    # Without a buffer: Python aborts at its end if a thread that waits for input holds its lock.
+    commands = open(0, "rb", buffering=0, closefd=False)  # noqa: SIM115
     setup = Setup.from_line(commands.readline())
     _apply(setup)
     cache, inbox = RunCache(), Inbox(commands)
@@ -46,13 +47,14 @@ def _apply(setup: Setup) -> None:
     sys.argv = setup.argv
     if setup.main:
         sys.modules["__main__"].__spec__ = importlib.machinery.ModuleSpec(setup.main, None)
-    all_gpus = tf.config.list_physical_devices("GPU")
-    tf.config.set_visible_devices([all_gpus[number] for number in setup.gpus], "GPU")
+    if setup.gpus is not None:
+        all_gpus = tf.config.list_physical_devices("GPU")
+        tf.config.set_visible_devices([all_gpus[number] for number in setup.gpus], "GPU")
 
 
 def _outcome(job: Job, cache: RunCache) -> Outcome:
     try:
-        return Outcome(row=execute(job.runner, job.config, cache))
+        return Outcome(row=execute(job.runner, job.config, cache, job.halving))
     except Interrupted as stop:
         print(stop, flush=True)
         return Outcome()
@@ -67,7 +69,7 @@ class Inbox:
       is_busy: whether a run is being executed; set when one is taken.
     """
 
-    def __init__(self, stream: BinaryIO) -> None:
+    def __init__(self, stream: IO[bytes]) -> None:
         self.is_busy = False
         self._stream = stream
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()

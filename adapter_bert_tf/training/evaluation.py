@@ -8,9 +8,29 @@ from typing import Any, Literal
 import tf_keras
 from absl import logging
 
-from adapter_bert_tf.errors import InputError, Missing
+from adapter_bert_tf.errors import InputError, Missing, Pruned
 from adapter_bert_tf.training.best import BestEvaluation, Results, Variables
 from adapter_bert_tf.training.progress import Progress
+
+
+@dataclasses.dataclass(frozen=True)
+class Rungs:
+    """Steps at which a search may stop a training.
+
+    Args:
+      shares: proportions of all steps, ascending, between 0 and 1.
+      goes_on: function from the number of a rung (0 for the first), its step and the score there to
+        whether the training goes on.
+    """
+
+    shares: tuple[float, ...]
+    goes_on: Callable[[int, int, float], bool]
+
+    def reached(self, before: int, step: int, steps: int) -> int | None:
+        """The number of the last rung after step `before` and until `step`; None without one."""
+        at = [math.ceil(share * steps) for share in self.shares]
+        numbers = [i for i, rung in enumerate(at) if before < rung <= step < steps]
+        return numbers[-1] if numbers else None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,6 +47,8 @@ class Evaluation:
         evaluation after the last step.
       patience: number of evaluations without a better score before training stops; None to never
         stop early.
+      rungs: where a search compares the training with others; they do not count for `keep` and
+        `patience`.
     """
 
     every: int | None
@@ -34,6 +56,7 @@ class Evaluation:
     score: Callable[[Results], float]
     keep: Literal["last", "best"] = "last"
     patience: int | None = None
+    rungs: Rungs | None = None
 
     def __post_init__(self) -> None:
         if self.keep not in ("last", "best"):
@@ -98,18 +121,39 @@ class EvaluationCallback(tf_keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch: int, logs: dict[str, Any]) -> None:
         before, self.step = self.step, self.progress.start + batch + 1
-        if not self.evaluation.is_due(before, self.step, self.progress.steps):
+        steps, rungs = self.progress.steps, self.evaluation.rungs
+        is_due = self.evaluation.is_due(before, self.step, steps)
+        rung = rungs.reached(before, self.step, steps) if rungs else None
+        if not is_due and rung is None:
             return
         if not math.isfinite(float(logs["loss"])):  # Then `fit` ends by itself.
             return
         with self.progress.paused():
-            self._record({name: float(x) for name, x in self.evaluation.evaluate().items()})
+            results = {name: float(x) for name, x in self.evaluation.evaluate().items()}
+            score = float(self.evaluation.score(results))
+            if is_due:
+                self._record(results, score)
+            if rungs and rung is not None:
+                self._compare(rungs, rung, results, score)
         if self.should_stop:
             self.model.stop_training = True
 
-    def _record(self, results: Results) -> None:
+    def _compare(self, rungs: Rungs, rung: int, results: Results, score: float) -> None:
+        """Raises `Pruned` if the training does not go on at a rung."""
+        goes_on = rungs.goes_on(rung, self.step, score)
+        verdict = "goes on" if goes_on else "stops"
+        self._print(results, f"  (rung {rung + 1} of {len(rungs.shares)}: {verdict})")
+        if not goes_on:
+            raise Pruned(self.step, self.progress.steps, score)
+
+    def _print(self, results: Results, remark: str) -> None:
+        metrics = "  ".join(f"{name} {value:.4f}" for name, value in results.items())
+        self.progress.print_line(
+            f"dev at step {self.step}/{self.progress.steps}  {metrics}{remark}"
+        )
+
+    def _record(self, results: Results, score: float) -> None:
         self.progress.log_row({"step": self.step} | {f"dev/{n}": x for n, x in results.items()})
-        score = float(self.evaluation.score(results))
         if not math.isnan(score) and (self.best is None or score > self.best.score):
             weights = None
             if self.evaluation.keep == "best":
@@ -117,12 +161,8 @@ class EvaluationCallback(tf_keras.callbacks.Callback):
             self.best = BestEvaluation(self.step, score, results, weights)
             if self.folder is not None and self.writes:
                 self.best.write(self.folder)
-        metrics = "  ".join(f"{name} {value:.4f}" for name, value in results.items())
         is_best = self.best is not None and self.best.step == self.step
-        self.progress.print_line(
-            f"dev at step {self.step}/{self.progress.steps}  {metrics}"
-            + ("  (best so far)" if is_best else "")
-        )
+        self._print(results, "  (best so far)" if is_best else "")
 
     def finish(self) -> None:
         """Assigns the final weights in the scope of the model's strategy; completes `progress`."""

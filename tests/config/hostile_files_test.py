@@ -16,7 +16,7 @@ from adapter_bert_tf.config.yaml_file import read_yaml
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.run.method import from_config
 from adapter_bert_tf.sanitize import parse_json, preview, printable
-from adapter_bert_tf.sweeps.grid import all_runs, read_grid
+from adapter_bert_tf.sweeps.grid import all_runs, combinations, read_grid
 from tests.refusals import raises_code
 
 BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
@@ -158,14 +158,14 @@ def test_what_is_no_grid(case, tmp_path):
     if case == "many runs":
         run = run.changed(num_trials=1_000_000)
     with raises_code(message) as raised:
-        all_runs(run, read_grid(run))
+        all_runs(run, combinations(run, read_grid(run)))
     assert len(str(raised.value)) < 1500
 
 
 def test_many_trials_are_counted_first():
     run = config_of(_parsed("--do_train", "--do_eval", "--output_dir=o", "--num_trials=99999999"))
     with raises_code("invalid", "99,999,999 runs"):
-        all_runs(run, read_grid(run))
+        all_runs(run, combinations(run, read_grid(run)))
 
 
 # Content of --adapter=FILE, and what is said.

@@ -30,7 +30,7 @@ FREE = """
     overwrite
     config dry_run report cache_frozen save_checkpoints_steps iterations_per_loop verbose_logging
     features_dir question context tpu_name tpu_zone gcp_project master num_tpu_cores
-    gpu_memory_limit parallel_trials
+    gpu_memory_limit parallel_trials sweep_minutes workers cpus_per_trial gpus_per_trial
 """
 ONLY_RESULTS = """
     predict_file n_best_size max_answer_length null_score_diff_threshold adapter_name
@@ -40,9 +40,13 @@ NOT_SWEPT = """
     task_name data_dir data_source train_file predict_file output_dir adapter_dir features_dir
     config sweep num_trials overwrite dry_run report do_train do_eval do_predict do_export merge
     export_dir split_seed dev_share seed adapter_name metric folds gpu_memory_limit
-    parallel_trials dev_file test_file tfds_name text_files dev_files
+    parallel_trials dev_file test_file tfds_name text_files dev_files search num_samples asha
+    sweep_minutes workers cpus_per_trial gpus_per_trial
 """
-NOT_REPEATED = "output_dir adapter_dir export_dir config overwrite gpu_memory_limit parallel_trials"
+NOT_REPEATED = """
+    output_dir adapter_dir export_dir config overwrite gpu_memory_limit parallel_trials
+    sweep_minutes workers cpus_per_trial gpus_per_trial
+"""
 DATA = {
     Command.CLASSIFIER: """
         task_name data_dir data_source text_a_column text_b_column label_column delimiter header
@@ -102,7 +106,7 @@ WRITTEN = "output_dir export_dir features_dir"
         (settings.NOT_SWEPT, NOT_SWEPT),
         (settings.NOT_REPEATED, NOT_REPEATED),
         (settings.with_role(Role.BASE), BASE),
-        (settings.with_role(Role.SWEEP), "sweep num_trials"),
+        (settings.with_role(Role.SWEEP), "sweep num_trials search num_samples asha"),
         (settings.with_role(Role.APPLY, Role.EXPORT), "do_eval do_predict do_export merge"),
         (settings.paths_read(training=True), READ),
         (settings.paths_read(training=False), READ + " adapter_dir"),

@@ -9,7 +9,13 @@ from adapter_bert_tf.cli.config_file import apply_config_file
 from adapter_bert_tf.config.setting import Command
 from adapter_bert_tf.run.planning import data_config
 from adapter_bert_tf.runners.classification.multitask_data import read_tasks
-from adapter_bert_tf.sweeps.grid import MOST_RUNS, all_runs, check_sweep, read_grid
+from adapter_bert_tf.sweeps.grid import (
+    MOST_RUNS,
+    all_runs,
+    check_sweep,
+    combinations,
+    read_grid,
+)
 from tests import support
 from tests.fuzz import values
 from tests.fuzz.cases import Case
@@ -107,7 +113,7 @@ def sweep(folder, settings):
     out = f"--output_dir={folder}/out"
     run = config_of(_parsed("--do_train", "--do_eval", out, f"--sweep={folder}/flags.yaml"))
     grid = read_grid(run)
-    runs = all_runs(run, grid)
+    runs = all_runs(run, combinations(run, grid))
     check_sweep(run, grid)
     assert 0 < len(runs) <= MOST_RUNS
     assert len({one.output.output_dir for _, one in runs}) == len(runs)

@@ -147,8 +147,10 @@ def config_of(task, number, folder, **values):
 def test_a_run_that_fails_stops_those_that_have_not_started(task, kind, words, tmp_path):
     configs = [config_of(task, number, tmp_path) for number in range(4)]
     begun, done = [], []
+    pool = parallel.LocalPool(1, [config.device for config in configs])
+    jobs = iter([Job(Failing(), config) for config in configs])
     with pytest.raises(kind) as raised:
-        parallel.run_in_parallel(Failing(), configs, 1, begun.append, lambda *row: done.append(row))
+        parallel.run_in_parallel(jobs, pool, begun.append, lambda *row: done.append(row))
     assert words in str(raised.value) and begun == configs[:1] and not done
     if kind is RuntimeError:  # The log of the command has the place in the worker's code.
         assert "parallel_test.py" in str(raised.value.__cause__)
@@ -211,7 +213,7 @@ def test_processes_use_the_visible_gpus(visible, distribution, used, monkeypatch
     for name, gpus in found.items():
         monkeypatch.setattr(tf.config, name, lambda kind, gpus=gpus: list(gpus))
     device = config_of("mrpc", 0, tmp_path, distribution=distribution).device
-    assert [setup.gpus for setup in parallel._setups(3, [device])] == used
+    assert [setup.gpus for setup in parallel.setups(3, [device])] == used
 
 
 def test_a_tpu_is_not_shared(tmp_path):

@@ -22,7 +22,10 @@ from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.sweeps.sweep import Sweep
 from adapter_bert_tf.task_types.spans import SPANS
 
-EXCLUDED_FLAGS = ("sweep", "config", "folds", "fold", "do_predict", "do_export", "adapter_dir")
+EXCLUDED_FLAGS = (
+    *("sweep", "search", "asha", "sweep_minutes", "config", "folds", "fold"),
+    *("do_predict", "do_export", "adapter_dir"),
+)
 ALL_DIVERGED = "Every run diverged. Try a lower --learning_rate."
 
 
@@ -42,7 +45,8 @@ class Point(NamedTuple):
 def check_analysis(config: RunConfig, analysis: str, names: Sequence[str]) -> None:
     """Raises `InputError` for settings that an analysis decides, and for foreign files."""
     require_one_task(config, analysis)
-    if taken := [name for name in EXCLUDED_FLAGS if config.values.get(name) not in (None, False)]:
+    taken = [n for n in EXCLUDED_FLAGS if config.values.get(n) not in (None, False, "grid")]
+    if taken:
         raise Conflict(
             f"`analysis {analysis}` decides what is trained. Received: "
             f"{', '.join(f'--{name}' for name in taken)}. Leave it out."

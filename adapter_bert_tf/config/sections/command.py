@@ -84,7 +84,7 @@ class OutputConfig:
 
 @dataclasses.dataclass(frozen=True)
 class SweepsConfig:
-    """Several runs of one command: seeds and grids."""
+    """Several runs of one command: which they are, and where they are executed."""
 
     num_trials: int = setting(
         1,
@@ -95,16 +95,68 @@ class SweepsConfig:
     sweep: str | None = setting(
         None,
         "Grid of runs, of which the best on dev is kept: `paper` (learning rate 3e-5, 3e-4, 3e-3 x "
-        "epochs 3, 20), or a YAML file of `setting: [values]`.",
+        "epochs 3, 20), or a YAML file of `setting: [values]`; with --search also of `setting: "
+        "{low: 1e-5, high: 1e-2, log: true}`.",
         Role.SWEEP,
+    )
+    search: Literal["grid", "random", "tpe"] = setting(
+        "grid",
+        "Which settings of --sweep are tried. grid: all combinations; random: --num_samples drawn "
+        "from the values and ranges; tpe: each chosen by the results so far (Optuna's "
+        "tree-structured Parzen estimator). --seed is the seed of the draws.",
+        Role.SWEEP,
+        only_with=("sweep", ()),
+    )
+    num_samples: int = setting(
+        20,
+        "Number of settings that --search tries.",
+        Role.SWEEP,
+        lowest=1,
+        only_with=("search", ("random", "tpe")),
+    )
+    asha: bool = setting(
+        False,
+        "Evaluate the runs of --sweep after 1/9 and 1/3 of their steps, and stop those that are "
+        "not among the best third of the runs there so far (ASHA).",
+        Role.SWEEP,
+        only_with=("sweep", ()),
+    )
+    sweep_minutes: float | None = setting(
+        None,
+        "Budget of --num_trials, --folds and --sweep: no run starts after this many minutes. Those "
+        "in progress finish, and the best so far is kept. The same command continues.",
+        Role.COMMAND,
+        lowest=0.0,
+    )
+    workers: str | None = setting(
+        None,
+        "Where the runs of --num_trials, --folds and --sweep are executed. local:N or N: in N "
+        "processes on this machine, as with --parallel_trials=N; ray://HOST:PORT, HOST:PORT or "
+        "auto: on this Ray cluster; ray: on the cluster that Ray finds, otherwise on this machine. "
+        "Default: one after the other.",
+        Role.COMMAND,
     )
     parallel_trials: int = setting(
         1,
         "Runs of --num_trials, --folds and --sweep at a time, in processes that share the GPU or "
         "the cores; with --distribution=one_device each uses one of several GPUs. The results are "
-        "the same.",
+        "the same. On a Ray cluster the default is as many as there is room for.",
         Role.COMMAND,
         lowest=1,
+    )
+    cpus_per_trial: float | None = setting(
+        None,
+        "CPUs that a run takes of a Ray cluster. Default: the share of its GPUs; without GPUs, all "
+        "CPUs of the smallest machine.",
+        Role.COMMAND,
+        lowest=0.0,
+    )
+    gpus_per_trial: float | None = setting(
+        None,
+        "GPUs that a run takes of a Ray cluster; 0.5: two runs share one. Default: 1 if there are "
+        "any.",
+        Role.COMMAND,
+        lowest=0.0,
     )
 
 

@@ -1,0 +1,1 @@
+"""Runs of a sweep on the machines of a Ray cluster."""

@@ -1,0 +1,1 @@
+"""Which settings a sweep tries, and which runs it stops early."""
