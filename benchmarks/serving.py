@@ -183,7 +183,7 @@ def serving_load(rows_by_key: ledger.Rows) -> list[str]:
             )
             cells.append(f"{rate:.0f}/s, {p50:.0f}, {p99:.0f} ms")
         lines.append(f"| {key[0]} | {key[1]} | {' | '.join(cells)} |")
-    return lines
+    return _or_nothing(lines)
 
 
 def serving_memory(rows_by_key: ledger.Rows) -> list[str]:
@@ -194,7 +194,7 @@ def serving_memory(rows_by_key: ledger.Rows) -> list[str]:
             memory, step = row["memory_mb"], row["turn"] // STEPS
             shown = [i for i in (0, 1, 2, 4, 10, 16, STEPS) if i < len(memory)]
             lines += [f"| {i * step:,} | {memory[i]:,.0f} |" for i in shown]
-    return lines
+    return _or_nothing(lines)
 
 
 def serving_reload(rows_by_key: ledger.Rows) -> list[str]:
@@ -205,7 +205,12 @@ def serving_reload(rows_by_key: ledger.Rows) -> list[str]:
             own, title = row[name], {"at_change": "while a version is loaded"}.get(name, name)
             waits = " | ".join(f"{own[k]:.0f}" for k in ("p50_ms", "p99_ms", "most_ms"))
             lines.append(f"| {title} | {own['requests']:,} | {waits} |")
-    return lines
+    return _or_nothing(lines)
+
+
+def _or_nothing(lines: list[str]) -> list[str]:
+    """The lines of a table, or of one without rows a sentence."""
+    return lines if len(lines) > 2 else ["Not measured yet."]
 
 
 def write_tables() -> None:
