@@ -29,6 +29,12 @@ def test_weights_are_read(text, expected):
     assert parse_weights(text, ["a", "b", "c=1"], IDS) == pytest.approx(expected)
 
 
+def test_balanced_weights_of_counted_labels():
+    """Three labels that 2, 6 and 4 rows have; the last two cells stand for one label."""
+    weights = parse_weights("balanced", ["a", "b"], np.array([0, 1, 1]), np.array([2, 6, 4]))
+    assert weights == [12 / (2 * 2), 12 / (2 * 10)]
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [("a,b=2", [2, 1, 1]), ("a=3,a,b=2,b=4", [2, 3, 4]), ("b=4,a,b=2", [2, 1, 4])],

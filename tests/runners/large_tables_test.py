@@ -11,6 +11,7 @@ import pytest
 import safetensors.numpy
 
 import adapter_bert_tf as abt
+from tests import support
 from tests.runners.own_data_test import NAMES, examples, write
 from tests.runs import base_flags, command
 
@@ -50,7 +51,7 @@ NAMED = {
 }
 
 
-@pytest.mark.parametrize("case", NAMED)
+@pytest.mark.parametrize("case", support.seldom(NAMED, ("a pattern",)))
 def test_files_that_are_named_are_one_table(case, parts, tiny_base_folder, tmp_path, capsys):
     named = (f"--train_file={NAMED[case].format(parts)}", f"--dev_file={parts}/dev.tsv")
     more = (*NAMES, *named, "--do_train", "--do_eval", "--dry_run")
