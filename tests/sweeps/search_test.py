@@ -289,17 +289,19 @@ def test_a_stopped_run_is_in_the_table_and_never_the_best(tmp_path):
 
 
 @pytest.mark.long
-def test_a_search_with_asha_leaves_finished_runs_as_they_are(tiny_base_folder, tmp_path, capsys):
-    """And what it has stopped does not start again."""
+def test_a_search_with_asha_leaves_finished_runs_as_they_are(
+    tiny_base_folder, tmp_path, capsys, monkeypatch
+):
+    """And what it has stopped does not start again; tiny models are too equal to compare."""
     pytest.importorskip("optuna")
+    monkeypatch.setattr(halving, "goes_on", lambda score, others: len(others) < 2)
     mrpc = write_mrpc(tmp_path / "MRPC")
     (tmp_path / "space.yaml").write_text("learning_rate: {low: 1e-5, high: 1e-1, log: true}")
     flags = ("--do_eval", "--num_train_epochs=2", f"--sweep={tmp_path}/space.yaml")
     search = (*flags, "--search=random", "--num_samples=4", "--asha")
     out = train(mrpc, tiny_base_folder, tmp_path / "out", *search)
     rows = [line.split(",") for line in (out / "sweep.csv").read_text().splitlines()[1:]]
-    assert len(rows) == 4 and [row[2] for row in rows[:2]] == ["finished"] * 2
-    assert "stopped" in [row[2] for row in rows[2:]]
+    assert [row[2] for row in rows] == ["finished", "finished", "stopped", "stopped"]
     said = capsys.readouterr().out
     assert "(rung 1 of 2: goes on)" in said and "not among the best runs there" in said
     before = (out / "sweep.csv").read_text()

@@ -24,6 +24,8 @@ SECONDS_TO_CONNECT = 10.0
 SECONDS_TO_DESCRIBE = 180.0
 # A run sends a few lines, which Ray keeps in memory; its default is a third of the machine.
 OBJECT_STORE_BYTES = 200 * 2**20
+# Ray 2.60 protects a cluster if its machine has a token, and drivers do not send theirs without it.
+AUTHENTICATION = "RAY_AUTH_MODE=token"
 # Read when Ray is imported: each line of a run once, after the name of its run, without colours.
 ENVIRONMENT = {
     "RAY_DEDUP_LOGS": "0",
@@ -99,8 +101,9 @@ def _connect(ray: Any, address: str | None) -> None:
                 return
         ray.init("local", include_dashboard=False, object_store_memory=OBJECT_STORE_BYTES, **common)
     except (ConnectionError, RuntimeError, ValueError) as error:
-        reason = " ".join(str(error).split())
-        raise Unavailable(f"--workers={given or 'ray'}: {truncate(reason, 400)}") from error
+        reason = truncate(" ".join(str(error).split()), 400)
+        hint = f" If it asks for a token, set {AUTHENTICATION} here too." if given else ""
+        raise Unavailable(f"--workers={given or 'ray'}: {reason}.{hint}") from error
 
 
 def _require_open(address: str) -> None:
