@@ -1,8 +1,8 @@
 """What Ray executes on a machine of the cluster: a description of it, and a run.
 
 A run has a process of its own, as on the machine of the command. Signals, threads and life of
-Ray's worker are Ray's, and TensorFlow 2.20 aborts it at its end ("Mutex corrupt", Ray 2.60). If
-that worker ends, the process saves a checkpoint.
+Ray's worker are Ray's, and with TensorFlow 2.20 in it, it aborted at its end ("Mutex corrupt", Ray
+2.60). If that worker ends, the process saves a checkpoint.
 """
 
 import importlib.metadata

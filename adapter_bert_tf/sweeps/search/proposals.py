@@ -85,7 +85,7 @@ def _as_optuna(trial: Trial, distributions: Mapping[str, Any]) -> Any:
     import optuna
 
     states = optuna.trial.TrialState
-    common = {"params": trial.setting, "distributions": {**distributions}}
+    common: dict[str, Any] = {"params": trial.setting, "distributions": {**distributions}}
     if trial.state == "open":
         return optuna.create_trial(state=states.RUNNING, **common)
     if trial.state == "finished":
