@@ -99,7 +99,7 @@ class RayWorkers:
             os.path.abspath(path if os.path.exists(path) else os.path.dirname(path)): name
             for name in paths_read(training=True)
             if (value := config.values.get(name))
-            for path in paths_of(name, str(value))
+            for path in paths_of(config.command, name, str(value))
             if not is_remote(path)
         }
         decides = not is_decided(config, "precision")

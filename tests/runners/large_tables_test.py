@@ -11,6 +11,10 @@ import pytest
 import safetensors.numpy
 
 import adapter_bert_tf as abt
+from adapter_bert_tf.config.run_config import RunConfig
+from adapter_bert_tf.config.setting import Command
+from adapter_bert_tf.runners.classification import large_tables
+from adapter_bert_tf.runners.classification.chosen_task import task_of
 from tests import support
 from tests.runners.own_data_test import NAMES, examples, write
 from tests.runs import base_flags, command
@@ -202,3 +206,23 @@ def test_memory_does_not_grow_with_the_rows(tiny_base_folder, tmp_path):
     assert printed.returncode == 0, printed.stderr[-2000:]
     _, small, large = map(float, printed.stdout.split())
     assert large - small < 10, f"48,000 rows take {large - small:.0f} MB more than 12,000"
+
+
+LARGE = {
+    "too large": ({}, True),
+    "a limit above it": ({"in_memory_mb": 900}, False),
+    "folds": ({"folds": 3}, False),
+    "a subset": ({"max_train_examples": 10}, False),
+    "an evaluation": ({"do_train": False, "do_eval": True}, False),
+}
+
+
+@pytest.mark.parametrize("case", LARGE)
+def test_large_tables_are_stored_unless_all_rows_are_needed(case, tmp_path, monkeypatch):
+    values, expected = LARGE[case]
+    (tmp_path / "train.tsv").write_text("text\tlabel\nfine\tgood\n")
+    monkeypatch.setattr(large_tables, "unpacked_size", lambda *source: 300_000_000)
+    values = {"task_name": "tsv", "data_dir": str(tmp_path), "do_train": True, **values}
+    values = {"text_a_column": "text", "label_column": "label", **values}
+    config = RunConfig.from_values(Command.CLASSIFIER, values, values)
+    assert large_tables.is_stored(config, task_of(config)) == expected

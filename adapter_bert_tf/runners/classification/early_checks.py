@@ -16,7 +16,7 @@ from adapter_bert_tf.data.tables.stream import OBJECTS, extension_of
 from adapter_bert_tf.errors import InputError, error_context
 from adapter_bert_tf.retry import is_remote
 from adapter_bert_tf.runners.classification.chosen_task import data_folder, task_of
-from adapter_bert_tf.runners.classification.large_tables import is_stored, require_supported
+from adapter_bert_tf.runners.classification.large_tables import is_stored
 from adapter_bert_tf.runners.multitask.task_configs import configs_of
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.task_types import chosen_type
@@ -63,8 +63,7 @@ def _check(config: RunConfig, together: bool = False) -> None:
     task = task_of(config)
     folder, actions = data_folder(config, task), config.actions
     evaluates = actions.do_eval and not config.data.folds
-    if is_stored(config, task):
-        require_supported(config, together)
+    is_stored(config, task, together=together)
     needed = {"train": True, "dev": evaluates, "test": actions.do_predict}
     for source in sources_of(task, folder, [name for name in needed if needed[name]]):
         path = require_file(source, folder)

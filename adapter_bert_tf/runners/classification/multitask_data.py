@@ -9,7 +9,7 @@ from adapter_bert_tf.data.tokenization import TextEncoder, text_encoder
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.runners.classification.chosen_task import task_of
 from adapter_bert_tf.runners.classification.early_checks import check_types
-from adapter_bert_tf.runners.classification.large_tables import is_stored, require_supported
+from adapter_bert_tf.runners.classification.large_tables import is_stored
 from adapter_bert_tf.runners.classification.reading import read_task
 from adapter_bert_tf.runners.classification.result_files import raw_file, with_suffix
 from adapter_bert_tf.runners.classification.task_data import ClassificationData
@@ -70,8 +70,7 @@ def _read(
 ) -> ClassificationData:
     try:
         task = with_title(name, task_of(config))
-        if is_stored(config, task, saved):
-            require_supported(config, together=True)
+        is_stored(config, task, saved, together=True)
         return read_task(config, task, encoder, saved)
     except InputError as error:
         message = _without_task(error, name)

@@ -15,7 +15,6 @@ from adapter_bert_tf.data.batches import eval_batches, eval_plan, train_batches
 from adapter_bert_tf.data.host_shard import HostShard
 from adapter_bert_tf.data.on_disk.batches import train_batches as stored_batches
 from adapter_bert_tf.data.tokenization import text_encoder
-from adapter_bert_tf.errors import Conflict
 from adapter_bert_tf.heads.losses import Loss
 from adapter_bert_tf.run.plan import Job, Plan
 from adapter_bert_tf.run.result_files import write_metrics
@@ -24,7 +23,7 @@ from adapter_bert_tf.run.task_runner import InputBatches, TaskRunner
 from adapter_bert_tf.runners.classification import result_files
 from adapter_bert_tf.runners.classification.chosen_task import task_of
 from adapter_bert_tf.runners.classification.dev_set import ClassSet, in_file_order
-from adapter_bert_tf.runners.classification.large_tables import NEEDS_MEMORY, is_stored
+from adapter_bert_tf.runners.classification.large_tables import is_stored
 from adapter_bert_tf.runners.classification.reading import read_task
 from adapter_bert_tf.runners.classification.saved_adapter import check_fold, check_task
 from adapter_bert_tf.runners.classification.stored_rows import read_stored
@@ -72,8 +71,6 @@ class ClassificationRunner(TaskRunner):
         weights, smoothing = config.class_weights, config.label_smoothing
         loss, labels = task.task_type.weighted_loss, task.labels_in_order
         if task.stored:
-            if config.cache_frozen:
-                raise Conflict(f"--cache_frozen {NEEDS_MEMORY}")
             counts = np.array(task.stored.table.facts.label_counts)
             return loss(weights, smoothing, labels, task.stored.labels, counts)
         return loss(weights, smoothing, labels, task.features["train"].labels.numpy())

@@ -21,7 +21,6 @@ from adapter_bert_tf.data.on_disk.table_pass import TablePass
 from adapter_bert_tf.data.tables.files import require_file
 from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.runners.classification.chosen_task import data_folder
-from adapter_bert_tf.runners.classification.large_tables import require_supported
 from adapter_bert_tf.runners.classification.reading import (
     adapter_name,
     has_dev_file,
@@ -50,7 +49,6 @@ def read_stored(
     They are not in memory. A development set without a file is drawn from them by a hash of
     `--split_seed` and the texts. Raises `InputError`.
     """
-    require_supported(config)
     actions, task_type = config.actions, table_type(task.task_type)
     share = None if has_dev_file(task, data_folder(config, task)) else task.dev_share
     others = _other_splits(config, task, task_type, bool(share))
