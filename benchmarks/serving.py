@@ -54,10 +54,11 @@ LABELS = {
 
 
 def plan(requests: int) -> list[Case]:
-    """Returns all cases: the settings in turns, then new versions, then memory."""
+    """Returns all cases: the settings, new versions, the settings again, and memory."""
     settings = [*((name, TASKS) for name in BATCHES), (CHOSEN, OWN)]
-    cases = [Case(LOAD, *setting, turn) for turn in range(TURNS) for setting in settings]
-    return [*cases, Case(RELOAD, CHOSEN, TASKS, 0), Case(MEMORY, CHOSEN, TASKS, requests)]
+    first, *more = ([Case(LOAD, *setting, turn) for setting in settings] for turn in range(TURNS))
+    reload, memory = Case(RELOAD, CHOSEN, TASKS, 0), Case(MEMORY, CHOSEN, TASKS, requests)
+    return [*first, reload, *itertools.chain(*more), memory]
 
 
 def write_versions(folder: pathlib.Path) -> None:

@@ -129,8 +129,8 @@ class _Lines(Iterator[str]):
         self._size += len(line)
         if self._size > LONGEST:
             raise csv.Error(
-                f"the row after line {self.row} has more than {LONGEST:,} characters. Is a "
-                "quotation mark missing, or is the file not quoted at all (quoted=False)?"
+                f"the row after line {self.row} has more than {LONGEST:,} characters, as if a "
+                "quotation mark were missing"
             )
         if not line:
             raise StopIteration
