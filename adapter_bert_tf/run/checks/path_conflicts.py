@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.config.run_config import RunConfig
+from adapter_bert_tf.config.setting import Command
 from adapter_bert_tf.config.settings import paths_read
 from adapter_bert_tf.errors import Conflict
 from adapter_bert_tf.output.output_dir import Contents, matches
@@ -75,9 +76,11 @@ def _filled(config: RunConfig) -> list[Location]:
     if config.actions.do_train:
         path = os.path.join(config.output.folder, "checkpoints")
         filled.append(Location("checkpoints", path, path))
-    if config.keeps_features:
-        default = os.path.join(config.output.folder, "features")
-        path = config.questions.features_dir or default
+    given = config.questions.features_dir if config.keeps_features else None
+    # Without training, tables only fill the default folder for a dev set that was drawn by a hash.
+    of_tables = config.command is Command.CLASSIFIER and not config.actions.do_train
+    if given or (config.keeps_features and not of_tables):
+        path = given or os.path.join(config.output.folder, "features")
         filled.append(Location("features_dir", path, f"{path} (--features_dir)"))
     return filled
 
