@@ -52,7 +52,8 @@ def ineffective_in_sweep(
     varied = [row for row in map(BY_NAME.__getitem__, grid) if _is_given(row, config)]
     counts: collections.Counter[tuple[str, str]] = collections.Counter()
     for run in runs:
-        counts.update(_missing_by_name(_given(run), run).items())
+        given = [r for r in _given(run) if not (r.or_in_sweep and config.value(r.or_in_sweep))]
+        counts.update(_missing_by_name(given, run).items())
     in_all = [sentence for (_, sentence), count in counts.items() if count == len(runs)]
     in_some = [
         f"{sentence} This concerns {count} of {len(runs)} runs."

@@ -117,6 +117,7 @@ class Setting:
       choices: values of a choice.
       only_with: another setting, and those of its values with which this one has an effect; no
         values: any value but None.
+      or_in_sweep: a setting of sweeps that gives it an effect as well.
       earlier: default of earlier versions, whose records may not name the setting.
       path: whether it is a path that a run reads, writes, or either: reads, but writes in training.
       several: whether it names several paths, separated by commas, each with an optional `NAME=`.
@@ -142,6 +143,7 @@ class Setting:
     several: bool = False
     patterns: tuple[Command, ...] = ()
     only_with: Needed | None = None
+    or_in_sweep: str = ""
     common: bool = False
     in_python: bool = True
 

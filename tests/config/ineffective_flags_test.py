@@ -114,6 +114,10 @@ RUNS = {  # Flags of the command, the grid, and what is said.
         "--top_k=3 has no effect without --tuning=top_k.",
     ]),
     "what one of them needs": ("--top_k=3", {"tuning": ["adapters", "top_k"]}, []),
+    "a subset for no evaluation": ("--max_eval_examples=50", {"learning_rate": [1e-3]}, [
+        "--max_eval_examples=50 has no effect without --eval_every_steps.",
+    ]),
+    "a subset for --asha": ("--asha --max_eval_examples=50", {"learning_rate": [1e-3]}, []),
     "nothing": ("--adapter_size=8", {"learning_rate": [1e-3, 3e-4]}, []),
 }  # fmt: skip
 

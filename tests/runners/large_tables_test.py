@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import signal
 import subprocess
 import sys
 
@@ -163,6 +164,41 @@ def test_python_reads_files_too(parts, tiny_base_folder, tmp_path):
     )
     assert record(tmp_path / "out")["examples"] == {"train": 120, "dev": 24}
     assert "eval_accuracy" in trained.results
+
+
+@pytest.mark.long
+def test_a_run_that_was_killed_ends_with_the_same_bytes(parts, tiny_base_folder, tmp_path):
+    """Killed in the middle of an epoch: the rows are found again, and are trained in one order."""
+    flags = [*NAMES, f"--train_file={parts}/train.tsv", "--do_train", "--do_eval", STORED]
+    flags += ["--task_name=tsv", *SMALL, *base_flags(tiny_base_folder), "--num_train_epochs=4"]
+    flags += ["--save_checkpoints_steps=4"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    printed = []
+    for name, program in (("whole", RUN), ("cut", KILLED), ("cut", RUN)):
+        words = [sys.executable, "-c", program, *flags, f"--output_dir={tmp_path}/{name}"]
+        done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+        expected = -signal.SIGKILL if program == KILLED else 0
+        assert done.returncode == expected, done.stderr[-2000:]
+        printed.append(done.stdout)
+    assert record(tmp_path / "cut")["resumed_from_step"] == 16
+    assert "training rows, read in" in printed[0] and "from an earlier run" in printed[2]
+    whole, cut = (weights(tmp_path / name) for name in ("whole", "cut"))
+    assert all(np.array_equal(whole[name], cut[name]) for name in whole)
+    assert record(tmp_path / "whole")["eval"] == record(tmp_path / "cut")["eval"]
+
+
+RUN = "import run_classifier; run_classifier.app.run(run_classifier.main)"
+KILLED = f"""
+import os, signal
+from adapter_bert_tf.training.progress import Progress
+end = Progress.on_train_batch_end
+def kill(progress, batch, logs=None):
+    end(progress, batch, logs)
+    if progress.step == 19:
+        os.kill(os.getpid(), signal.SIGKILL)
+Progress.on_train_batch_end = kill
+{RUN}
+"""
 
 
 MEMORY = """

@@ -143,6 +143,7 @@ class EvaluationConfig:
         "(of several tasks, for each). The last evaluation scores all.",
         lowest=2,
         only_with=("eval_every_steps", ()),
+        or_in_sweep="asha",
     )
     metric: str | None = setting(
         None,
