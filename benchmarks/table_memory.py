@@ -1,6 +1,6 @@
 """Time and memory of tables whose training rows are on the disk, and training on them.
 
-    python -m benchmarks.table_memory --data_dir=GLUE --rows=2000000     # about an hour
+    python -m benchmarks.table_memory --data_dir=GLUE --rows=2000000     # ten minutes
     python -m benchmarks.table_memory --table                            # only the tables
 
 Generated tables of `rows`, and of a quarter of them, of random whole words are read, checked and

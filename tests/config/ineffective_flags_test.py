@@ -126,8 +126,9 @@ RUNS = {  # Flags of the command, the grid, and what is said.
 def test_in_a_sweep(case):
     text, grid, said = RUNS[case]
     flags_of_all = parsed(CLASSIFIER, f"--do_train --do_eval --sweep=grid.yaml {text}")
+    of_run = flags_of_all.changed(sweep=None, asha=False)
     runs = [
-        flags_of_all.changed(sweep=None, seed=0, **dict(zip(grid, values, strict=True)))
+        of_run.changed(seed=0, **dict(zip(grid, values, strict=True)))
         for values in itertools.product(*grid.values())
     ]
     assert ineffective_in_sweep(flags_of_all, grid, runs) == said

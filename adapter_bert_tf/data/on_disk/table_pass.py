@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import collections
 import dataclasses
 import hashlib
-import os
 from collections.abc import Callable, Iterable, Iterator
-from concurrent import futures
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from adapter_bert_tf.data.batches import TOKENIZE_BATCH, batch_encoder
 from adapter_bert_tf.data.examples import Examples, RowReader
+from adapter_bert_tf.data.in_order import map_in_order
 from adapter_bert_tf.data.labels import LabelCells
 from adapter_bert_tf.data.on_disk.cache import DigestedFile, new_files
 from adapter_bert_tf.data.on_disk.dev_rows import DevRows, Row, examples_of, rows_of
@@ -32,9 +30,6 @@ from adapter_bert_tf.lazy import tf
 from adapter_bert_tf.tasks.task import Source, Task
 
 MOST_LABELS = 1 << 20  # Different label cells, which are in memory.
-THREADS = min(os.cpu_count() or 1, 16)  # That tokenize.
-T = TypeVar("T")
-R = TypeVar("R")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,7 +60,7 @@ class TablePass:
         with new_files(folder, IDS, INDEX) as ((ids_path, ids), (index_path, index)):
             totals = _Totals(ids, index, dtype, self.encoder.unknown_id, self.scores)
             parts = _divided(self._parts(reader), self.dev)
-            for part, encoded in _in_order(self._encode, parts):
+            for part, encoded in map_in_order(self._encode, parts):
                 totals.add(part, *encoded)
             has_second = self.source.columns.text_b is not None
             drawn = examples_of(self.dev.drawn(), has_second) if self.dev else None
@@ -111,20 +106,6 @@ def _divided(parts: Iterable[Examples], dev: DevRows | None) -> Iterator[Example
         for start in range(0, len(rows), TOKENIZE_BATCH):
             some = rows[start : start + TOKENIZE_BATCH]
             yield examples_of(some, part.text_b is not None)
-
-
-def _in_order(function: Callable[[T], R], items: Iterable[T]) -> Iterator[tuple[T, R]]:
-    """Yields items and results in order; threads compute, a few items ahead."""
-    waiting: collections.deque[tuple[T, futures.Future[R]]] = collections.deque()
-    with futures.ThreadPoolExecutor(THREADS) as pool:
-        for item in items:
-            waiting.append((item, pool.submit(function, item)))
-            if len(waiting) > 2 * THREADS:
-                first, result = waiting.popleft()
-                yield first, result.result()
-        while waiting:
-            first, result = waiting.popleft()
-            yield first, result.result()
 
 
 class _Totals:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
 from adapter_bert_tf.adapters.ops import compiled
+from adapter_bert_tf.data.in_order import map_in_order
 from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.lazy import tf
 
@@ -42,12 +42,10 @@ def pack(
       `[1, shorter]`, if there is one.
     """
     counts = Counts() if counts is None else counts
-    encode = _compiled_pieces(encoder)
+    encode = _encoder(encoder)
     start, end, room = encoder.start_id, encoder.end_id, encoder.max_seq_length - 2
     rest = np.zeros(0, np.int32)  # Each text in it is followed by a [SEP].
-    for batch in _batches(texts):
-        ids = encode(tf.constant(batch))
-        flat, splits = ids.flat_values.numpy(), ids.row_splits.numpy()
+    for batch, (flat, splits) in map_in_order(encode, _batches(texts)):
         counts.texts += len(batch)
         counts.pieces += len(flat)
         counts.unknown += int(np.count_nonzero(flat == encoder.unknown_id))
@@ -86,5 +84,13 @@ def _batches(texts: Iterable[bytes]) -> Iterator[list[bytes]]:
         yield batch
 
 
-def _compiled_pieces(encoder: TextEncoder) -> Any:
-    return compiled(encoder.word_pieces, input_signature=[tf.TensorSpec([None], tf.string)])
+def _encoder(encoder: TextEncoder) -> Callable[[list[bytes]], tuple[np.ndarray, np.ndarray]]:
+    """Returns a function of texts that gives their word ids, and where each text's begin."""
+    signature = [tf.TensorSpec([None], tf.string)]
+    pieces = compiled(encoder.word_pieces, input_signature=signature)
+
+    def encode(texts: list[bytes]) -> tuple[np.ndarray, np.ndarray]:
+        ids = pieces(tf.constant(texts))
+        return ids.flat_values.numpy(), ids.row_splits.numpy()
+
+    return encode
