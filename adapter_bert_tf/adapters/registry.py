@@ -40,6 +40,7 @@ class ModuleConfig:
       stackable: whether rows of one batch may each have values of their own.
       composite: whether it consists of other methods.
       borrowed_groups: groups whose values come from other adapters, the members.
+      factors: last parts of the names of two variables whose product is added to the base.
       generates: whether the adapters of a task are computed from other variables. They then differ
         between machines by rounding.
       adjustable: dict from what a setting can change (`size`, `layers`, `init_scale`) to the fields
@@ -53,6 +54,7 @@ class ModuleConfig:
     stackable: ClassVar[bool] = False
     composite: ClassVar[bool] = False
     borrowed_groups: ClassVar[tuple[str, ...]] = ()
+    factors: ClassVar[tuple[str, ...]] = ()
     generates: ClassVar[bool] = False
     adjustable: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
@@ -180,6 +182,13 @@ class ModuleConfig:
     def stored_values(self, values: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """The values of `stored_config`, as tensors, from those of this configuration."""
         return dict(values)
+
+    def weighted_sum(
+        self, values: Sequence[Mapping[str, np.ndarray]], shares: Sequence[float]
+    ) -> tuple[ModuleConfig, dict[str, np.ndarray]] | None:
+        """The configuration and values that add exactly the sum of what adapters add, each times
+        its share; None if no values of the method do. Then the variables are summed."""
+        return None
 
     def merged(
         self, values: Mapping[str, np.ndarray], base: Mapping[str, np.ndarray]

@@ -4,6 +4,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
+import numpy as np
+
 from adapter_bert_tf.errors import InputError
 
 POOLER = "bert/pooler/dense"
@@ -46,6 +48,13 @@ class VariableSpec:
                 f"A variable's group must be one of {groups()}; `declare_groups` adds to them. "
                 f"Received: {self.group!r}"
             )
+
+
+def start_of(spec: VariableSpec) -> np.ndarray | float:
+    """What a variable starts at: 1 or the identity, or 0 if it starts near it or at random."""
+    if spec.start == "near_identity":
+        return np.eye(spec.shape[0])
+    return float(spec.start == "ones")
 
 
 def groups() -> tuple[str, ...]:

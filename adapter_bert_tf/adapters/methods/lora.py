@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -83,6 +83,7 @@ class LoraConfig(fields.LayeredConfig):
 
     stackable: ClassVar[bool] = True
     why_unmerged: ClassVar[str] = ""
+    factors: ClassVar[tuple[str, ...]] = ("lora_a", "lora_b")
     adjustable: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "size": ("rank", "ranks"),
         "layers": ("layers",),
@@ -156,6 +157,29 @@ class LoraConfig(fields.LayeredConfig):
         if not self.dropout:
             return {}
         return {name.rpartition("/")[0]: self.dropout for name in self.specs(sizes)}
+
+    def weighted_sum(
+        self, values: Sequence[Mapping[str, np.ndarray]], shares: Sequence[float]
+    ) -> tuple[LoraConfig, dict[str, np.ndarray]]:
+        """LoRA of the sum of all ranks: the columns of all A, and the rows of all B."""
+        count = len(values)
+        # A larger rank divides alpha by more.
+        growth = math.sqrt(count) if self.rank_stabilized else count
+        config = dataclasses.replace(
+            self,
+            rank=count * self.rank,
+            alpha=growth * self.alpha,
+            ranks={place: count * rank for place, rank in dict(self.ranks).items()},
+            alphas={place: growth * alpha for place, alpha in dict(self.alphas).items()},
+        )
+        summed = {}
+        for name in values[0]:
+            if name.endswith("/lora_a"):
+                summed[name] = np.concatenate([each[name] for each in values], 1)
+            else:
+                parts = (s * each[name] for s, each in zip(shares, values, strict=True))
+                summed[name] = np.concatenate(list(parts), 0)
+        return config, summed
 
     def merged(
         self, values: Mapping[str, np.ndarray], base: Mapping[str, np.ndarray]

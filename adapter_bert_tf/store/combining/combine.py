@@ -1,10 +1,11 @@
 """Averages of adapters, and adapters without their lowest layers."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
+from adapter_bert_tf.adapters.registry import ModuleConfig
+from adapter_bert_tf.adapters.variable_specs import VariableSpec, start_of
 from adapter_bert_tf.errors import Conflict, InputError, Mismatch
 from adapter_bert_tf.output.provenance import installed_versions
 from adapter_bert_tf.sanitize import preview
@@ -47,8 +48,9 @@ def average(
 
     Args:
       adapters: two or more.
-      method: key of `arithmetic.METHODS`, for the variables of adapters. Heads, poolers and
-        LayerNorms, which are not near zero, always get the mean.
+      method: key of `arithmetic.METHODS`, for the variables of adapters, less what they start at.
+        Heads, poolers and LayerNorms always get the mean. `sum` of LoRA is exact: its rank is that
+        of all together.
       shares: how much each adapter counts; the default counts all alike.
       density: share of the values that `ties` and `dare` keep.
       seed: of the values that `dare` keeps.
@@ -68,22 +70,21 @@ def average(
                 f"Only adapters of one shape and base can be averaged; these differ in "
                 f"{differences}: {preview(first.get(key))} and {preview(other.get(key))}"
             )
-    options = arithmetic.options_for(method, len(adapters), shares, density, seed)
+    adapter, weights = contents.adapter_of(first), dict[str, np.ndarray]()
+    specs = {} if adapter is None else adapter.specs(first["base"])
     means = arithmetic.options_for("mean", len(adapters), shares)
-    of_adapter = set(_module_variables(first))
-    weights = {}
-    for name in sorted(adapters[0].weights):  # In this order `dare` draws.
-        stack = np.stack([saved.weights[name].astype(np.float64) for saved in adapters])
-        combined = (
-            arithmetic.METHODS[method](stack, options)
-            if name in of_adapter
-            else arithmetic.weighted_mean(stack, means)
-        )
-        weights[name] = combined.astype(np.float32)
+    for name in adapters[0].weights.keys() - specs.keys():
+        weights[name] = arithmetic.weighted_mean(_stack(name, adapters), means)
+    if adapter is not None:
+        options = arithmetic.options_for(method, len(adapters), shares, density, seed)
+        adapter, combined = _combined(adapter, specs, adapters, method, options, bool(shares))
+        weights |= combined
+    weights = {name: value.astype(np.float32) for name, value in weights.items()}
     tasks = dict.fromkeys(saved.config["task"] for saved in adapters)
     names = dict.fromkeys(contents.name_of(saved.config) for saved in adapters)
     config = derive(first, "average", [adapter_source(saved.config) for saved in adapters])
     config |= {"task": "+".join(tasks), "versions": installed_versions()}
+    config |= {} if adapter is None else {"adapter": adapter.to_dict()}
     config = contents.named(config, "+".join(names))
     if any(saved.config.get(key) != first.get(key) for saved in adapters for key in SPLIT_KEYS):
         config |= {"fold": MIXED_SPLITS, "split_seed": None}
@@ -103,7 +104,36 @@ def _check_options(count: int, method: str, shares: Sequence[float], density: fl
         raise InputError(f"density must be above 0, at most 1. Received: {density}")
 
 
-def _module_variables(config: Mapping[str, Any]) -> list[str]:
-    """The common names of the variables of an adapter's module."""
-    adapter = contents.adapter_of(config)
-    return [] if adapter is None else list(adapter.specs(config["base"]))
+def _combined(
+    adapter: ModuleConfig,
+    specs: Mapping[str, VariableSpec],
+    adapters: Sequence[SavedAdapter],
+    method: str,
+    options: arithmetic.Options,
+    are_given: bool,
+) -> tuple[ModuleConfig, dict[str, np.ndarray]]:
+    """The configuration and values of the module; `are_given` for shares that are not the default.
+
+    Of two factors each gets the root of a given share, and one its sign, so that their product
+    counts as much as the share says, as in PEFT's `add_weighted_adapter`.
+    """
+    names = sorted(specs.keys() & adapters[0].weights.keys())  # In this order `dare` draws.
+    if method == "sum":
+        values = [{name: saved.weights[name] for name in names} for saved in adapters]
+        if summed := adapter.weighted_sum(values, options.shares.tolist()):
+            return summed
+    roots, combined = np.sqrt(np.abs(options.shares)), {}
+    for name in names:
+        of_name, last = options, name.rpartition("/")[2]
+        if last in adapter.factors and are_given and method != "mean":
+            is_first = last == adapter.factors[0]
+            of_name = options._replace(shares=roots * (np.sign(options.shares) if is_first else 1))
+        start = start_of(specs[name])
+        change = arithmetic.METHODS[method](_stack(name, adapters) - start, of_name)
+        combined[name] = start + change
+    return adapter, combined
+
+
+def _stack(name: str, adapters: Sequence[SavedAdapter]) -> np.ndarray:
+    """A variable of all adapters, float64 `[adapters, ...]`."""
+    return np.stack([saved.weights[name].astype(np.float64) for saved in adapters])

@@ -1,0 +1,137 @@
+"""Averages, sums, TIES and DARE of adapters: what they add to the base, and PEFT's results."""
+
+import numpy as np
+import pytest
+
+from adapter_bert_tf.adapters.config import AdapterConfig
+from adapter_bert_tf.adapters.methods.ia3 import Ia3Config
+from adapter_bert_tf.adapters.methods.lora import LoraConfig
+from adapter_bert_tf.store import SavedAdapter
+from adapter_bert_tf.store.combining.combine import average
+from tests import support
+from tests.interop.adapterhub_parity_test import BASE
+
+PLACED = {"ranks": {"layer_0/query": 3}, "alphas": {"layer_1/value": 5.0}}
+LORAS = {
+    "plain": LoraConfig(2, 6.0),
+    "stabilized": LoraConfig(4, 6.0, rank_stabilized=True),
+    "other ranks": LoraConfig(2, 6.0, **PLACED),
+    "other ranks, stabilized": LoraConfig(2, 6.0, rank_stabilized=True, **PLACED),
+}
+
+
+@pytest.fixture(scope="module")
+def base():
+    from adapter_bert_tf.base import load_base
+
+    return load_base(BASE)
+
+
+def made(base, adapter, count=2):
+    """Adapters with random weights, those that start at one near it."""
+    config = support.adapter_config(base, None) | {"adapter": adapter.to_dict()}
+    random, saved = np.random.default_rng(0), []
+    for _ in range(count):
+        values = {
+            name: (spec.start == "ones") + random.normal(size=spec.shape).astype("f4") / 10
+            for name, spec in adapter.specs(config["base"]).items()
+        }
+        head = {f"head/{name}": random.normal(size=3).astype("f4") for name in ("kernel", "bias")}
+        saved.append(SavedAdapter(config, values | head))
+    return saved
+
+
+def changes(saved):
+    """What an adapter adds to the kernels of the base, by the kernel's name."""
+    from adapter_bert_tf.store import contents
+
+    adapter = contents.adapter_of(saved.config)
+    sizes = saved.config["base"]
+    values = {name: saved.weights[name] for name in adapter.specs(sizes)}
+    hidden = sizes["hidden_size"]
+    zeros = {
+        f"bert/encoder/layer_{i}/attention/self/{name}/kernel": np.zeros((hidden, hidden))
+        for i in range(sizes["num_layers"])
+        for name in ("query", "value")
+    }
+    return adapter.merged(values, zeros)
+
+
+@pytest.mark.parametrize("case", LORAS)
+@pytest.mark.parametrize("shares", [(), (0.7, -0.3), (2.0, 1.0)])
+def test_the_sum_of_loras_adds_the_sum_of_what_they_add(case, shares, base):
+    saved = made(base, LORAS[case])
+    first, second = map(changes, saved)
+    one, two = shares or (0.5, 0.5)
+    for name, change in changes(average(saved, "sum", shares)).items():
+        np.testing.assert_allclose(change, one * first[name] + two * second[name], atol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["mean", "sum", "ties", "dare"])
+@pytest.mark.parametrize("adapter", [LoraConfig(2), Ia3Config(), AdapterConfig(3)])
+def test_equal_adapters_stay_as_they_are(method, adapter, base):
+    (saved,) = made(base, adapter, 1)
+    combined = average([saved, saved], method, density=1.0)
+    if method == "sum" and isinstance(adapter, LoraConfig):
+        for name, change in changes(saved).items():
+            np.testing.assert_allclose(changes(combined)[name], change, atol=1e-6)
+        return
+    for name, value in saved.weights.items():
+        np.testing.assert_allclose(combined.weights[name], value, atol=1e-6, err_msg=name)
+
+
+@pytest.mark.parametrize("method", ["sum", "ties", "dare"])
+def test_what_starts_at_one_stays_near_it(method, base):
+    """Vectors of (IA)^3 multiply: of what is left out, or counts little, one stays."""
+    saved = made(base, Ia3Config())
+    combined = average(saved, method, (0.1, 0.1), density=0.25)
+    scales = [value for name, value in combined.weights.items() if name.endswith("/scale")]
+    assert scales and all(np.abs(scale - 1).max() < 0.3 for scale in scales)
+    summed = average(saved, "sum", (0.1, 0.1)).weights
+    for name in (name for name in summed if name.endswith("/scale")):
+        expected = 1 + sum(0.1 * (each.weights[name] - 1) for each in saved)
+        np.testing.assert_allclose(summed[name], expected, atol=1e-6)
+
+
+# Our method, PEFT's, and the shares.
+PEFTS = {
+    "sum": ("sum", "cat", (0.7, 0.3)),
+    "a negative share": ("sum", "cat", (1.5, -0.5)),
+    "ties": ("ties", "ties", (0.7, 0.3)),
+    "ties, a negative share": ("ties", "ties", (1.5, -0.5)),
+    "dare that keeps all": ("dare", "dare_linear", (0.7, 0.3)),
+}
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("case", PEFTS)
+def test_as_pefts_weighted_adapters(case, base):
+    import peft
+    import torch
+    from transformers import BertModel
+
+    method, theirs, shares = PEFTS[case]
+    density = 0.5 if method == "ties" else 1.0
+    saved = made(base, LORAS["plain"])
+    config = peft.LoraConfig(r=2, lora_alpha=6, target_modules=["query", "value"])
+    model = peft.get_peft_model(BertModel.from_pretrained(BASE), config, "0")
+    model.add_adapter("1", config)
+    layers = model.base_model.model.encoder.layer
+    modules = {
+        f"{i}/{name}": getattr(layer.attention.self, name)
+        for i, layer in enumerate(layers)
+        for name in ("query", "value")
+    }
+    for number, each in enumerate(saved):
+        for place, module in modules.items():
+            for part, factors in (("a", module.lora_A), ("b", module.lora_B)):
+                value = each.weights[f"adapters/layer_{place}/lora_{part}"].T
+                factors[str(number)].weight.data = torch.tensor(value.copy())
+    options = {"combination_type": theirs, "density": density if theirs != "cat" else None}
+    model.add_weighted_adapter(["0", "1"], list(shares), "both", **options)
+    combined = changes(average(saved, method, shares, density))
+    for place, module in modules.items():
+        layer, _, name = place.partition("/")
+        kernel = combined[f"bert/encoder/layer_{layer}/attention/self/{name}/kernel"]
+        expected = module.get_delta_weight("both").detach().numpy().T
+        np.testing.assert_allclose(kernel, expected, atol=1e-6, err_msg=place)
