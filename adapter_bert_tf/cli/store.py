@@ -81,7 +81,7 @@ def _add_options_of_averages(average: argparse.ArgumentParser) -> None:
         "--method",
         default="mean",
         choices=tuple(arithmetic.METHODS),
-        help="mean (default), sum (task arithmetic; exact for LoRA, whose ranks add up), ties or dare",
+        help="mean (default), sum (task arithmetic; the ranks of LoRAs add up), ties or dare",
     )
     average.add_argument(
         "--shares",
