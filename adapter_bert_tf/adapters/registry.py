@@ -40,7 +40,6 @@ class ModuleConfig:
       stackable: whether rows of one batch may each have values of their own.
       composite: whether it consists of other methods.
       borrowed_groups: groups whose values come from other adapters, the members.
-      factors: last parts of the names of two variables whose product is added to the base.
       generates: whether the adapters of a task are computed from other variables. They then differ
         between machines by rounding.
       adjustable: dict from what a setting can change (`size`, `layers`, `init_scale`) to the fields
@@ -54,7 +53,6 @@ class ModuleConfig:
     stackable: ClassVar[bool] = False
     composite: ClassVar[bool] = False
     borrowed_groups: ClassVar[tuple[str, ...]] = ()
-    factors: ClassVar[tuple[str, ...]] = ()
     generates: ClassVar[bool] = False
     adjustable: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
@@ -97,6 +95,11 @@ class ModuleConfig:
     @property
     def changed_sublayers(self) -> tuple[str, ...]:
         """The sublayers that change, of `modules.PROJECTIONS`; none if that is not known."""
+        return ()
+
+    @property
+    def factors(self) -> tuple[str, ...]:
+        """Last parts of the names of two variables whose product is added to the base, if any."""
         return ()
 
     @property

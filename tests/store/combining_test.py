@@ -6,6 +6,7 @@ import pytest
 from adapter_bert_tf.adapters.config import AdapterConfig
 from adapter_bert_tf.adapters.methods.ia3 import Ia3Config
 from adapter_bert_tf.adapters.methods.lora import LoraConfig
+from adapter_bert_tf.adapters.presets import PRESETS
 from adapter_bert_tf.store import SavedAdapter
 from adapter_bert_tf.store.combining.combine import average
 from tests import support
@@ -68,7 +69,10 @@ def test_the_sum_of_loras_adds_the_sum_of_what_they_add(case, shares, base):
 
 
 @pytest.mark.parametrize("method", ["mean", "sum", "ties", "dare"])
-@pytest.mark.parametrize("adapter", [LoraConfig(2), Ia3Config(), AdapterConfig(3)])
+@pytest.mark.parametrize(
+    "adapter",
+    [LoraConfig(2), Ia3Config(), AdapterConfig(3), PRESETS["pfeiffer+inv"], PRESETS["unipelt"]],
+)
 def test_equal_adapters_stay_as_they_are(method, adapter, base):
     (saved,) = made(base, adapter, 1)
     combined = average([saved, saved], method, density=1.0)
@@ -91,6 +95,20 @@ def test_what_starts_at_one_stays_near_it(method, base):
     for name in (name for name in summed if name.endswith("/scale")):
         expected = 1 + sum(0.1 * (each.weights[name] - 1) for each in saved)
         np.testing.assert_allclose(summed[name], expected, atol=1e-6)
+
+
+def test_a_share_counts_for_the_product_of_factors_in_a_union(base):
+    """Of equal adapters `ties` takes the mean of the shares; of factors, that of their roots."""
+    (saved,) = made(base, PRESETS["unipelt"].stored_config(), 1)
+    combined = average([saved, saved], "ties", (0.25, 0.75), density=1.0).weights
+    factors = {name for name in saved.weights if name.endswith("/lora_a")}
+    root = (0.25**0.5 + 0.75**0.5) / 2
+    for name in factors:
+        np.testing.assert_allclose(combined[name], root * saved.weights[name], atol=1e-6)
+    gates = {name for name in saved.weights if name.endswith("gate_kernel")}
+    for name in gates:
+        np.testing.assert_allclose(combined[name], 0.5 * saved.weights[name], atol=1e-6)
+    assert factors and gates
 
 
 # Our method, PEFT's, and the shares.

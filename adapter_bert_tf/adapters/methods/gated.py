@@ -82,6 +82,10 @@ class GatedConfig(ModuleConfig):
         return self.member.adds_positions
 
     @property
+    def factors(self) -> tuple[str, ...]:
+        return self.member.factors
+
+    @property
     def learning_rate(self) -> float | None:
         return self.member.learning_rate
 

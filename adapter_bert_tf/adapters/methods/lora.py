@@ -83,7 +83,6 @@ class LoraConfig(fields.LayeredConfig):
 
     stackable: ClassVar[bool] = True
     why_unmerged: ClassVar[str] = ""
-    factors: ClassVar[tuple[str, ...]] = ("lora_a", "lora_b")
     adjustable: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "size": ("rank", "ranks"),
         "layers": ("layers",),
@@ -136,6 +135,10 @@ class LoraConfig(fields.LayeredConfig):
         """The rank in a place."""
         rank: int = dict(self.ranks).get(f"layer_{layer}/{projection}", self.rank)
         return rank
+
+    @property
+    def factors(self) -> tuple[str, ...]:
+        return "lora_a", "lora_b"
 
     def sizes(self, num_layers: int) -> tuple[int, ...]:
         layers = self.layer_indices(num_layers)

@@ -74,6 +74,10 @@ class UnionConfig(ModuleConfig):
         return tuple(name for name in PROJECTIONS if name in changed)
 
     @property
+    def factors(self) -> tuple[str, ...]:
+        return next((member.factors for member in self.members if member.factors), ())
+
+    @property
     def changes_embeddings(self) -> bool:
         return any(member.changes_embeddings for member in self.members)
 
