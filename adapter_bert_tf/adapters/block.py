@@ -4,7 +4,7 @@ Only this file uses private attributes of Model Garden's layers (2.20). Calls ha
 """
 
 import functools
-from typing import Any
+from typing import Any, TypeAlias
 
 import tensorflow as tf
 import tf_keras
@@ -27,6 +27,8 @@ from adapter_bert_tf.adapters.modules import (
 )
 from adapter_bert_tf.adapters.variable_specs import norm_after
 from adapter_bert_tf.errors import Unsupported
+
+Range: TypeAlias = int | tf.Tensor | None  # Positions that a block computes; see `chosen`.
 
 
 @tf_keras.utils.register_keras_serializable(package="adapter_bert_tf")
@@ -73,17 +75,17 @@ class AdapterEncoderBlock(layers.TransformerEncoderBlock):
     def call(
         self,
         inputs: tuple[tf.Tensor, tf.Tensor],
-        output_range: int | None = None,
+        output_range: Range = None,
         module: AdapterModule | None = None,
         layer: int = 0,
         training: bool | None = None,
     ) -> tf.Tensor:
-        """Runs the block; returns float32 `[batch, output_range or seq, hidden]`.
+        """Runs the block; returns float32 `[batch, places or seq, hidden]`.
 
         Args:
           inputs: pair of the block's input `[batch, seq, hidden]` and an attention mask
             `[batch, 1 or seq, seq]`, 1 for what may be attended to.
-          output_range: how many leading positions to compute; None for all.
+          output_range: which positions to compute, see `chosen`.
           module: `AdapterModule` of this call; None for the bare base.
           layer: index of this block in the encoder.
         """
@@ -92,13 +94,12 @@ class AdapterEncoderBlock(layers.TransformerEncoderBlock):
         attention_norm = module.norm(norm_after(layer, "attention"), self._attention_layer_norm)
         output_norm = module.norm(norm_after(layer, "feed_forward"), self._output_layer_norm)
         computed = None if module.reads_all_positions else output_range
-        # A slice of everything would have a gradient that copies it.
-        x = block_input if computed is None else block_input[:, :computed]
+        x = chosen(block_input, computed)
         adapt = functools.partial(_adapt, module, layer, mask)
 
         if _changes_attention(module, layer):
             output = self._attention_layer.call_adapted(x, block_input, mask, adapt)
-        elif computed == 1:
+        elif isinstance(computed, int) and computed == 1:
             output = self._attention_layer.call_for_first(x, block_input, mask)
         else:
             output = self._attention_layer(x, block_input, attention_mask=mask)
@@ -113,7 +114,7 @@ class AdapterEncoderBlock(layers.TransformerEncoderBlock):
         output = self._output_dropout(output)
         sublayer = Sublayer(layer, "feed_forward", output, x, output_norm, block_input, mask)
         x = output_norm(x + module.adapt_sublayer(sublayer))
-        return x if computed == output_range else x[:, :output_range]
+        return x if computed is output_range else chosen(x, output_range)
 
     def named_variables(self, prefix: str) -> dict[str, tf.Variable]:
         """Dict from the variable names of Google's checkpoints, below `prefix`, to variables."""
@@ -128,6 +129,19 @@ class AdapterEncoderBlock(layers.TransformerEncoderBlock):
             **dense_variables(f"{prefix}/output/dense", self._output_dense),
             **norm_variables(f"{prefix}/output/LayerNorm", self._output_layer_norm),
         }
+
+
+def chosen(x: tf.Tensor, output_range: Range) -> tf.Tensor:
+    """Some positions of `[batch, seq, hidden]`, which the next layers and heads use.
+
+    `output_range` is how many of the leading ones, or the numbers of positions for each row, int32
+    `[batch, places]`; None for all.
+    """
+    if output_range is None:
+        return x  # A slice of everything would have a gradient that copies it.
+    if isinstance(output_range, int):
+        return x[:, :output_range]
+    return tf.gather(x, output_range, batch_dims=1)
 
 
 def _adapt(

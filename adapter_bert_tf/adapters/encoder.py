@@ -21,7 +21,7 @@ from adapter_bert_tf.adapters.base_layers import (
     new_norm,
     norm_variables,
 )
-from adapter_bert_tf.adapters.block import AdapterEncoderBlock
+from adapter_bert_tf.adapters.block import AdapterEncoderBlock, Range
 from adapter_bert_tf.adapters.modules import FROZEN_OUTPUT, AdapterModule
 from adapter_bert_tf.adapters.ops import ACTIVATION_FUNCTIONS, on_vectors
 from adapter_bert_tf.adapters.variable_specs import POOLER, VariableSpec, base_specs
@@ -118,7 +118,7 @@ class AdapterBertEncoder(networks.BertEncoderV2):
     def call(
         self,
         inputs: Mapping[str, tf.Tensor],
-        output_range: int | None = None,
+        output_range: Range = None,
         module: AdapterModule | None = None,
         frozen_layers: int | None = None,
     ) -> dict[str, tf.Tensor]:
@@ -128,14 +128,15 @@ class AdapterBertEncoder(networks.BertEncoderV2):
           inputs: dict of int32 `[batch, seq]`: `input_word_ids`, `input_mask`, `input_type_ids`;
             a module may need more. `frozen_output`, float32 `[batch, seq, hidden]`: the result of
             the method of this name, if it is known already.
-          output_range: how many leading positions the last block computes; None for all. 1 is
-            enough, and exact, for classification from [CLS].
+          output_range: how many leading positions the last block computes, or the numbers of
+            these positions, int32 `[batch, places]`; None for all. The result is exact: 1 is enough
+            for classification from [CLS], and the masked positions are for masked words.
           module: `AdapterModule` of this call; None for the bare base.
           frozen_layers: overrides that of the constructor in this call, unless None.
 
         Returns:
-          dict with `sequence_output [batch, output_range or seq, hidden]` and
-          `pooled_output [batch, hidden]`.
+          dict with `sequence_output [batch, places or seq, hidden]` and
+          `pooled_output [batch, hidden]`, of the first of these positions.
         """
         module = (module or AdapterModule()).for_call(inputs)
         mask = inputs["input_mask"][:, tf.newaxis, :]

@@ -8,6 +8,7 @@ import tensorflow as tf
 import tf_keras
 
 from adapter_bert_tf.adapters.base_layers import dense_variables, new_norm, norm_variables
+from adapter_bert_tf.adapters.block import Range
 from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
 from adapter_bert_tf.adapters.modules import AdapterModule, ReplacingModule
 from adapter_bert_tf.adapters.ops import on_vectors
@@ -134,7 +135,7 @@ class TaskEncoder(tf_keras.layers.Layer):
         self.own_pooler = _dense_like(shared, POOLER) if own_pooler else None
 
     def call(
-        self, inputs: Mapping[str, tf.Tensor], output_range: int | None = None
+        self, inputs: Mapping[str, tf.Tensor], output_range: Range = None
     ) -> dict[str, tf.Tensor]:
         """Encodes a batch as `AdapterBertEncoder.call` does, with its own module."""
         return self.encoder(

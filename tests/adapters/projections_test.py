@@ -70,6 +70,22 @@ def test_a_factor_on_a_projection_equals_numpy(name, output_range, one_layer):
     np.testing.assert_allclose(output["pooled_output"], pooled, atol=1e-5)
 
 
+@pytest.mark.parametrize("name", [None, *support.seldom(PRESETS, ("houlsby", "lora", "unipelt"))])
+def test_chosen_positions_are_those_of_all(name):
+    """In any order, and with repetitions."""
+    config = PRESETS[name] if name else None
+    if name and "size" in config.adjustable:
+        config = config.adjusted(size=4)
+    encoder = new_encoder(SIZES, config)
+    _randomize(encoder)
+    inputs, places = support.batch(rows=4), np.array([[2, 0, 5], [1, 1, 0], [0, 3, 4], [6, 2, 2]])
+    expected = np.take_along_axis(
+        encoder(inputs)["sequence_output"].numpy(), places[..., np.newaxis], 1
+    )
+    found = encoder(inputs, tf.constant(places, tf.int32))["sequence_output"]
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
 def test_a_module_sees_the_widths_of_the_base(one_layer):
     module = Doubling(*NAMES)
     one_layer[0](support.batch(), module=module)

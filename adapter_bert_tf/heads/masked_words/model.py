@@ -11,7 +11,7 @@ import tf_keras
 from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
 from adapter_bert_tf.adapters.task_encoder import Leaf, TaskEncoder
 from adapter_bert_tf.adapters.variable_specs import VariableSpec
-from adapter_bert_tf.data.plain_text.masking import TARGETS
+from adapter_bert_tf.data.plain_text.masking import POSITIONS, TARGETS
 from adapter_bert_tf.heads.losses import Loss
 from adapter_bert_tf.heads.masked_words.scores import (
     MASKED_WORDS_LEAVE_OUT,
@@ -52,9 +52,10 @@ class MaskedWordModel(EncoderModel):
             `[batch, places]` the result is `row_sums` instead, `[batch, 3]`.
           training: whether there is dropout.
         """
-        sequence = self.encoder(inputs, training=training)["sequence_output"]
+        places = inputs.get(POSITIONS)
+        sequence = self.encoder(inputs, places, training=training)["sequence_output"]
         module = self.encoder.module().for_call(inputs)
-        scores = word_scores(self.encoder, inputs, sequence, module, self.head_variables())
+        scores = word_scores(self.encoder, sequence, module, self.head_variables())
         return row_sums(inputs, scores) if TARGETS in inputs else scores
 
     def head_variables(self) -> dict[str, tf.Variable]:

@@ -37,14 +37,14 @@ def masked_word_logits(
 ) -> tf.Tensor:
     """What `MaskedWordModel` computes, from given weights of the head, by common name."""
     module = module.for_call(inputs)
-    sequence = encoder(inputs, module=module)["sequence_output"]
+    places = inputs.get(POSITIONS)
+    sequence = encoder(inputs, output_range=places, module=module)["sequence_output"]
     base = getattr(encoder, "func", encoder)  # The number of frozen layers may be bound to it.
-    return word_scores(base, inputs, sequence, module, values, stacked)
+    return word_scores(base, sequence, module, values, stacked)
 
 
 def word_scores(
     encoder: Any,
-    inputs: Mapping[str, tf.Tensor],
     sequence: tf.Tensor,
     module: AdapterModule,
     values: Mapping[str, Tensor],
@@ -55,14 +55,11 @@ def word_scores(
     Args:
       encoder: the base, whose word embeddings are the decoder; its activation is that of the head,
         as in Google's and Hugging Face's pretraining.
-      inputs: may have `masked_positions`; without them all positions are predicted.
-      sequence: `[batch, seq, hidden]`, the encoder's output.
+      sequence: `[batch, places, hidden]`, the encoder's output at the positions to predict.
       module: of the call; `invert` undoes what it does to embeddings.
       values: of the head, by common name.
       stacked: as in `ops.dense`.
     """
-    if POSITIONS in inputs:
-        sequence = tf.gather(sequence, inputs[POSITIONS], batch_dims=1)
     x = tf.cast(sequence, tf.float32)
     x = dense(x, values[f"{DENSE}/kernel"], values[f"{DENSE}/bias"], stacked)
     x = ACTIVATION_FUNCTIONS[encoder.config["activation"]](x)
