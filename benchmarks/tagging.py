@@ -192,7 +192,7 @@ def tagging(rows_by_key):
             f"| {' | '.join(cells)} | {len(rows)} | {rows[0]['trained']:,} | {seconds:.0f} |"
         )
     about = "F1 on dev and test of each seed, adapters and full fine-tuning"
-    return [*lines, "", f"![{about}](images/{PICTURE.name})"] if lines[2:] else lines
+    return [*lines, "", f"![{about}](images/{PICTURE.name})"] if lines[3:] else lines
 
 
 def tagging_grid(rows_by_key):
@@ -214,10 +214,10 @@ def _spread(values):
 
 
 def draw(rows_by_key):
-    """Draws dev and test F1 of each seed with the chosen settings, as PNG bytes; None without."""
+    """Draws dev and test F1 of each seed with the chosen settings, as PNG bytes; None for less than two cases."""
     cases = {case: [r for r in chosen(rows_by_key, *case) if r in rows_by_key] for case in RATES}
     cases = {case: [rows_by_key[run] for run in runs] for case, runs in cases.items() if runs}
-    if not cases:
+    if len(cases) < 2:
         return None
     from matplotlib.figure import Figure
 
