@@ -214,7 +214,7 @@ def _spread(values):
 
 
 def draw(rows_by_key):
-    """Draws F1 of each seed with the chosen settings, as PNG bytes; None for less than two cases."""
+    """Draws F1 of each seed with the chosen settings, PNG bytes; None for less than two cases."""
     cases = {case: [r for r in chosen(rows_by_key, *case) if r in rows_by_key] for case in RATES}
     cases = {case: [rows_by_key[run] for run in runs] for case, runs in cases.items() if runs}
     if len(cases) < 2:

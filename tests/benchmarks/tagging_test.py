@@ -47,8 +47,9 @@ def test_tables():
 
 
 def test_the_picture_has_what_is_chosen():
-    assert tagging.draw(rows_of(GRID[1:])) is None
-    assert tagging.draw(rows_of(GRID, GRID[4])).startswith(b"\x89PNG")
+    both = rows_of([*GRID, *tagging.grid(OURS, "full")], GRID[4])
+    assert tagging.draw(rows_of(GRID, GRID[4])) is None
+    assert tagging.draw(both).startswith(b"\x89PNG")
 
 
 def test_the_entities_of_the_peer_are_those_of_its_tags():
