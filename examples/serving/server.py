@@ -156,7 +156,9 @@ class ModelServer:
         version = self.version  # The same one for all of the request.
         try:
             body = json.loads(await request.read())
-            signature = version.signatures[body.get("signature_name", "serving_default")]
+            name = body.get("signature_name", "serving_default")
+            if (signature := version.signatures.get(name)) is None:
+                raise ValueError(f"Signatures are {[*version.signatures]}. Received: {name!r}")
             inputs, by_row = columns(body, list(signature.inputs))
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             return failure(400, f"{type(error).__name__}: {error}")
