@@ -189,8 +189,10 @@ class ModuleConfig:
     def weighted_sum(
         self, values: Sequence[Mapping[str, np.ndarray]], shares: Sequence[float]
     ) -> tuple[ModuleConfig, dict[str, np.ndarray]] | None:
-        """The configuration and values that add exactly the sum of what adapters add, each times
-        its share; None if no values of the method do. Then the variables are summed."""
+        """A configuration and values that add exactly the weighted sum of what adapters add.
+
+        None if the method has no such values; then the sum is taken of each variable.
+        """
         return None
 
     def merged(

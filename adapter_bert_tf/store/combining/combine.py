@@ -112,7 +112,7 @@ def _combined(
     options: arithmetic.Options,
     are_given: bool,
 ) -> tuple[ModuleConfig, dict[str, np.ndarray]]:
-    """The configuration and values of the module; `are_given` for shares that are not the default.
+    """The configuration and values of the module; `are_given`: whether the user gave the shares.
 
     Of two factors each gets the root of a given share, and one its sign, so that their product
     counts as much as the share says, as in PEFT's `add_weighted_adapter`.
