@@ -12,6 +12,7 @@ import tensorflow as tf
 import tf_keras
 
 from adapter_bert_tf.adapters.base_layers import replace_dense
+from adapter_bert_tf.adapters.ops import products
 
 Adapt = Callable[[str, tf.Tensor, tf.Tensor], tf.Tensor]
 
@@ -42,9 +43,9 @@ class Attention(tf_keras.layers.MultiHeadAttention):
         query = tf.multiply(query, 1.0 / math.sqrt(self._key_dim))
         # `tf.einsum` computes the same, and copies all operands in its gradients.
         query, key, value = (tf.transpose(x, [0, 2, 1, 3]) for x in (query, key, value))
-        scores = tf.matmul(query, key, transpose_b=True)
+        scores = products(query, key, transpose_y=True)
         weights = self._weights(scores, attention_mask, value.dtype)
-        return tf.transpose(tf.matmul(weights, value), [0, 2, 1, 3]), weights
+        return tf.transpose(products(weights, value), [0, 2, 1, 3]), weights
 
     def _weights(
         self, scores: tf.Tensor, attention_mask: tf.Tensor | None, dtype: tf.DType
@@ -95,11 +96,11 @@ class Attention(tf_keras.layers.MultiHeadAttention):
         block_input = tf.cast(block_input, query.dtype)
         key, value = (tf.cast(d.kernel, query.dtype) for d in (self._key_dense, self._value_dense))
         query_key = tf.einsum("bnh,dnh->bnd", query[:, 0], key)
-        scores = tf.matmul(query_key, block_input, transpose_b=True)
+        scores = products(query_key, block_input, transpose_y=True)
         # The same for all positions, so the softmax removes it; but b_k has a gradient.
         scores += tf.reduce_sum(query[:, 0] * self._key_dense.bias, -1, keepdims=True)
         weights = self._weights(scores[:, :, tf.newaxis], attention_mask, query.dtype)[:, :, 0]
-        result = tf.einsum("bnd,dnh->bnh", tf.matmul(weights, block_input), value)
+        result = tf.einsum("bnd,dnh->bnh", products(weights, block_input), value)
         result += tf.reduce_sum(weights, -1, keepdims=True) * self._value_dense.bias
         return self._output_dense(result[:, tf.newaxis])
 

@@ -50,24 +50,27 @@ class Activation(tf_keras.layers.Activation):
 
 
 class Dense(tf_keras.layers.EinsumDense):
-    """A dense layer of the base with another dtype in its product, forward and backward."""
+    """A dense layer of the base; its product may have another dtype, forward and backward."""
 
-    def __init__(self, *args: Any, product_dtype: str, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, product_dtype: str | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.product_dtype = product_dtype
 
     def call(self, inputs: tf.Tensor) -> tf.Tensor:
-        x, kernel = (tf.cast(value, self.product_dtype) for value in (inputs, self.kernel))
+        dtype = self.product_dtype or self.compute_dtype
+        x, kernel = (tf.cast(value, dtype) for value in (inputs, self.kernel))
         product = tf.cast(tf.einsum(self.equation, x, kernel), self.compute_dtype)
-        return self.activation(product + self.bias)
+        # The gradient of a sum computes what was broadcast.
+        has_heads = self.bias.shape.rank > 1
+        return product + self.bias if has_heads else tf.nn.bias_add(product, self.bias)
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | {"product_dtype": self.product_dtype}
 
 
 def replace_dense(layer: Any, names: Sequence[str], product_dtype: str | None) -> None:
-    """Replaces the named dense layers of a layer by `Dense`, if there is a `product_dtype`."""
-    for name in names if product_dtype else ():
+    """Replaces the named dense layers of a layer by `Dense`; they have no activation."""
+    for name in names:
         config = getattr(layer, name).get_config() | {"product_dtype": product_dtype}
         setattr(layer, name, Dense.from_config(config))
 

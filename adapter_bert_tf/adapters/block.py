@@ -10,6 +10,7 @@ import tensorflow as tf
 import tf_keras
 from official.nlp.modeling import layers
 
+from adapter_bert_tf.adapters import gradients
 from adapter_bert_tf.adapters.attention import Attention
 from adapter_bert_tf.adapters.base_layers import (
     Activation,
@@ -96,6 +97,7 @@ class AdapterEncoderBlock(layers.TransformerEncoderBlock):
         computed = None if module.reads_all_positions else output_range
         x = chosen(block_input, computed)
         adapt = functools.partial(_adapt, module, layer, mask)
+        shared = (block_input, mask, gradients.IN_TRAINING if training is True else {})
 
         if _changes_attention(module, layer):
             output = self._attention_layer.call_adapted(x, block_input, mask, adapt)
@@ -104,16 +106,16 @@ class AdapterEncoderBlock(layers.TransformerEncoderBlock):
         else:
             output = self._attention_layer(x, block_input, attention_mask=mask)
         output = self._attention_dropout(output)
-        sublayer = Sublayer(layer, "attention", output, x, attention_norm, block_input, mask)
-        x = attention_norm(x + module.adapt_sublayer(sublayer))
+        sublayer = Sublayer(layer, "attention", output, x, attention_norm, *shared)
+        x = attention_norm(tf.add_n([x, module.adapt_sublayer(sublayer)]))
 
         intermediate = adapt("intermediate", x, self._intermediate_dense(x))
         activation = self._intermediate_activation_layer(intermediate)
         activation = adapt("activation", intermediate, activation)
         output = adapt("output", activation, self._output_dense(activation))
         output = self._output_dropout(output)
-        sublayer = Sublayer(layer, "feed_forward", output, x, output_norm, block_input, mask)
-        x = output_norm(x + module.adapt_sublayer(sublayer))
+        sublayer = Sublayer(layer, "feed_forward", output, x, output_norm, *shared)
+        x = output_norm(tf.add_n([x, module.adapt_sublayer(sublayer)]))
         return x if computed is output_range else chosen(x, output_range)
 
     def named_variables(self, prefix: str) -> dict[str, tf.Variable]:

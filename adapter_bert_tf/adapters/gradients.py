@@ -1,4 +1,4 @@
-"""Gelu and LayerNorm with explicit gradients, which pass over the data fewer times.
+"""Gelu, LayerNorm and dropout with explicit gradients, which pass over the data fewer times.
 
 Values and gradients equal those of the plain functions up to the last digits of float32
 (`tests/adapters/gradients_test.py`); docs/performance.md has the time saved. Only training uses
@@ -8,6 +8,7 @@ Each is a graph of its own, traced once for all models: TensorFlow keeps an expl
 the graph that contains it, until the process ends, so that graph must not be a model's.
 """
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -35,6 +36,11 @@ def layer_norm(x: tf.Tensor, gamma: Tensor, beta: Tensor, epsilon: float) -> tf.
     """Layer normalization of float32 `[batch, seq, hidden]` over the last axis (Ba et al. 2016)."""
     gamma, beta = tf.convert_to_tensor(gamma), tf.convert_to_tensor(beta)
     return tf.ensure_shape(_layer_norm(x, gamma, beta, tf.constant(epsilon)), x.shape)
+
+
+def keep(x: tf.Tensor, mask: tf.Tensor, scale: float) -> tf.Tensor:
+    """`x * scale` where a boolean mask, which may be broadcast to `x`, is true; elsewhere 0."""
+    return tf.ensure_shape(_keep(x.dtype)(x, mask, tf.constant(scale, x.dtype)), x.shape)
 
 
 # Functions that replace a plain one in training.
@@ -81,3 +87,18 @@ def _layer_norm(
         return into, tf.reduce_sum(along, [0, 1]), tf.reduce_sum(upstream, [0, 1]), None
 
     return normal * gamma + beta, back
+
+
+@functools.cache
+def _keep(dtype: tf.DType) -> Callable[..., tf.Tensor]:
+    specs = [tf.TensorSpec(None, dtype), tf.TensorSpec(None, tf.bool), tf.TensorSpec([], dtype)]
+
+    @tf.function(input_signature=specs, autograph=False)
+    @tf.custom_gradient
+    def kept(x: tf.Tensor, mask: tf.Tensor, scale: tf.Tensor) -> tuple[tf.Tensor, Backward]:
+        def scaled(values: tf.Tensor) -> tf.Tensor:
+            return tf.where(mask, values * scale, tf.zeros([], dtype))
+
+        return scaled(x), lambda upstream: (scaled(upstream), None, None)
+
+    return kept

@@ -43,6 +43,7 @@ class Sublayer:
       norm: the LayerNorm that the block applies to `residual + output`.
       block_input: `[batch, all positions, hidden]`, also where the block computes fewer.
       mask: `[batch, 1 or seq, all positions]`, 1 for what may be attended to.
+      in_training: dict from float32 activation functions to those to use in their place.
     """
 
     layer: int
@@ -52,6 +53,7 @@ class Sublayer:
     norm: Function
     block_input: tf.Tensor
     mask: tf.Tensor
+    in_training: Mapping[Function, Function] = dataclasses.field(default_factory=dict)
 
     def unchanged(self) -> tf.Tensor:
         """The output in the dtype of the skip connection."""
@@ -59,7 +61,7 @@ class Sublayer:
 
     def changed_by(self, change: tf.Tensor) -> tf.Tensor:
         """The output plus a change, added in the dtype of the skip connection: not rounded."""
-        return self.unchanged() + tf.cast(change, self.residual.dtype)
+        return tf.add_n([self.unchanged(), tf.cast(change, self.residual.dtype)])
 
 
 @dataclasses.dataclass(frozen=True)

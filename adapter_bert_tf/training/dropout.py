@@ -8,6 +8,8 @@ from typing import Any
 import tensorflow as tf
 import tf_keras
 
+from adapter_bert_tf.adapters import gradients
+
 LAYER_STRIDE = 1_000_003  # Keeps the layer seeds of neighbouring run seeds apart.
 RANDOM_VALUES = 2**16  # Number of values of the random bits drawn for each input.
 
@@ -80,7 +82,7 @@ def draw_dropout(
         bits = _draw_bits(draw, tf.shape(inputs) if shape is None else shape, seed)
     mask = bits >= tf.constant(threshold - RANDOM_VALUES // 2, tf.int16)
     scale = RANDOM_VALUES / (RANDOM_VALUES - threshold)
-    return tf.where(mask, inputs * scale, tf.zeros([], inputs.dtype))
+    return gradients.keep(inputs, mask, scale)
 
 
 def _draw_bits(draw: Callable[..., tf.Tensor], shape: Any, seed: tf.Tensor) -> tf.Tensor:

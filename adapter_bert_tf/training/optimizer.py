@@ -9,7 +9,7 @@ import tf_keras
 from official.nlp import optimization
 
 LARGEST_STACKED = 2**17  # Values of a variable; stacking larger ones would cost memory.
-DIVISORS = "divisors"  # Key of the state of one step.
+RATES = "rates"  # Key of the state of one step.
 LARGEST_UPDATE = 2.0  # Usual updates are around 1; docs/defaults.md has the reason for 2.
 # Patterns of variable names. A fusion's values stay near the identity, not near zero.
 NO_WEIGHT_DECAY = ("layer_norm", "bias", "fusion/.*/value_kernel")
@@ -101,7 +101,7 @@ class BertAdam(optimization.AdamWeightDecay):
     def _distributed_apply(self, distribution, grads_and_vars, apply_state, name):
         pairs = list(grads_and_vars)
         if self.clip_update and distribution.num_replicas_in_sync == 1:
-            apply_state = {**apply_state, DIVISORS: self._rate_divisors(pairs, apply_state)}
+            apply_state = {**apply_state, RATES: self._bounded_rates(pairs, apply_state)}
         return super()._distributed_apply(distribution, pairs, apply_state, name)
 
     def _prepare_local(self, var_device, var_dtype, apply_state):
@@ -114,16 +114,16 @@ class BertAdam(optimization.AdamWeightDecay):
         key = (var.device, var.dtype.base_dtype)
         state = dict(apply_state[key])
         if self.clip_update:
-            divisor = apply_state.get(DIVISORS, {}).get(var.ref())
-            if divisor is None:
-                divisor = self._rate_divisor(grad, self.get_slot(var, "v"), state)
-            state["lr_t"] /= divisor
+            rate = apply_state.get(RATES, {}).get(var.ref())
+            if rate is None:
+                rate = self._bounded_rate(grad, self.get_slot(var, "v"), state)
+            state["lr_t"] = rate
         if TASK_VARIABLE.search(var.name):
             state["lr_t"] *= tf.cast(tf.reduce_any(tf.not_equal(grad, 0.0)), tf.float32)
         return super()._resource_apply_dense(grad, var, dict(apply_state) | {key: state})
 
-    def _rate_divisors(self, grads_and_vars, apply_state):
-        """Dict from references of variables to the divisors of their learning rates.
+    def _bounded_rates(self, grads_and_vars, apply_state):
+        """Dict from references of variables to their learning rates.
 
         Small variables of one shape are computed together: a graph with the operations for each
         variable takes twice as long to trace and to optimize.
@@ -133,16 +133,16 @@ class BertAdam(optimization.AdamWeightDecay):
             if isinstance(grad, tf.Tensor) and var.shape.num_elements() <= LARGEST_STACKED:
                 key = (var.device, var.dtype.base_dtype)
                 groups[key, tuple(var.shape)].append((grad, var))
-        divisors: dict[Any, tf.Tensor] = {}
+        rates: dict[Any, tf.Tensor] = {}
         for (key, _), pairs in groups.items():
             grads, variables = zip(*pairs, strict=True)
             v = tf.stack([self.get_slot(var, "v") for var in variables])
-            group = self._rate_divisor(tf.stack(grads), v, apply_state[key], stacked=True)
-            divisors |= zip((var.ref() for var in variables), tf.unstack(group), strict=True)
-        return divisors
+            group = self._bounded_rate(tf.stack(grads), v, apply_state[key], stacked=True)
+            rates |= zip((var.ref() for var in variables), tf.unstack(group), strict=True)
+        return rates
 
-    def _rate_divisor(self, grad, v, state, stacked=False):
-        """Returns what bounds the root mean square of g / sqrt(v), with the v of this step.
+    def _bounded_rate(self, grad, v, state, stacked=False):
+        """The learning rate, lowered to bound the root mean square of g / sqrt(v), this step's v.
 
         `stacked`: whether `grad` and `v` have a leading axis, of variables.
         """
@@ -151,7 +151,7 @@ class BertAdam(optimization.AdamWeightDecay):
         v /= 1 - state["beta_2_power"]
         axes = list(range(1, grad.shape.rank)) if stacked else None
         size = tf.sqrt(tf.reduce_mean(square / tf.maximum(v, self.epsilon**2), axes))
-        return tf.maximum(1.0, size / LARGEST_UPDATE)
+        return state["lr_t"] / tf.maximum(1.0, size / LARGEST_UPDATE)
 
     def get_config(self):
         return {

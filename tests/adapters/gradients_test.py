@@ -65,6 +65,16 @@ def test_layer_norm():
         np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("mask", [[[True, False, True]], [[True], [False]]])
+def test_keep(mask):
+    """By a mask of its own shape or one that is broadcast, as dropout's `noise_shape`."""
+    x = np.arange(6, dtype=np.float32).reshape(2, 3) - 2
+    ours = value_and_gradients(lambda x: gradients.keep(x, tf.constant(mask), 1.25), x)
+    theirs = value_and_gradients(lambda x: x * tf.cast(mask, x.dtype) * 1.25, x)
+    np.testing.assert_array_equal(ours[0], theirs[0])
+    np.testing.assert_allclose(ours[1], theirs[1], rtol=1e-6)
+
+
 @pytest.fixture
 def model(tmp_path):
     """A tiny classifier without dropout, so that training changes nothing but the gradients."""

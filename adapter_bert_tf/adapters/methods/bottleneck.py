@@ -81,7 +81,6 @@ class Bottleneck:
         stacked: str | None = None,
     ) -> None:
         self.config, self.values, self.stacked = config, values, stacked
-        self.activation = ACTIVATION_FUNCTIONS[config.activation]
         self.input = adapter_input(config, sublayer)
         x, dtype = self.input, sublayer.output.dtype
         if config.layer_norm:
@@ -89,6 +88,9 @@ class Bottleneck:
             x = layer_norm(tf.cast(x, sublayer.residual.dtype), gamma, beta, stacked=stacked)
         self.kernels = {n: tf.cast(v, dtype) for n, v in values.items() if "layer_norm" not in n}
         self.x = tf.cast(x, dtype)
+        self.activation = ACTIVATION_FUNCTIONS[config.activation]
+        if dtype == tf.float32:
+            self.activation = sublayer.in_training.get(self.activation, self.activation)
 
     def down(self) -> tf.Tensor:
         """The values in the bottleneck, `[batch, seq, (members,) bottleneck]`."""
