@@ -31,29 +31,32 @@ class Attention(tf_keras.layers.MultiHeadAttention):
         tf_keras.layers.MultiHeadAttention._build_from_signature(self, query, value, key)
         names = ("_query_dense", "_key_dense", "_value_dense", "_output_dense")
         replace_dense(self, names, self.product_dtype)
+        with tf.name_scope(self._output_dense.name):  # Its input has the heads elsewhere in calls.
+            self._output_dense.build([None, None, self._num_heads, self._key_dim])
 
-    def _compute_attention(
-        self,
-        query: tf.Tensor,
-        key: tf.Tensor,
-        value: tf.Tensor,
-        attention_mask: tf.Tensor | None = None,
-        training: bool | None = None,
-    ) -> tuple[tf.Tensor, tf.Tensor]:
-        query = tf.multiply(query, 1.0 / math.sqrt(self._key_dim))
-        # `tf.einsum` computes the same, and copies all operands in its gradients.
-        query, key, value = (tf.transpose(x, [0, 2, 1, 3]) for x in (query, key, value))
-        scores = products(query, key, transpose_y=True)
-        weights = self._weights(scores, attention_mask, value.dtype)
-        return tf.transpose(products(weights, value), [0, 2, 1, 3]), weights
+    def call(self, x: tf.Tensor, block_input: tf.Tensor, attention_mask: tf.Tensor) -> tf.Tensor:
+        """Attention of `x` to `block_input`; shapes are as in `call_adapted`."""
+        if not self._built_from_signature:
+            self._build_from_signature(query=x, value=block_input)
+        query = self._query_dense(x, by_head=True)
+        key, value = (
+            dense(block_input, by_head=True) for dense in (self._key_dense, self._value_dense)
+        )
+        context = self._context(query, key, value, attention_mask)
+        return self._output_dense(context, by_head=True)
 
-    def _weights(
-        self, scores: tf.Tensor, attention_mask: tf.Tensor | None, dtype: tf.DType
+    def _context(
+        self, query: tf.Tensor, key: tf.Tensor, value: tf.Tensor, attention_mask: tf.Tensor
     ) -> tf.Tensor:
+        """The means of the values by attention; all are `[batch, heads, positions, size]`."""
+        query = tf.multiply(query, 1.0 / math.sqrt(self._key_dim))
+        scores = products(query, key, transpose_y=True)
+        return products(self._weights(scores, attention_mask, value.dtype), value)
+
+    def _weights(self, scores: tf.Tensor, attention_mask: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
         """The attention weights after dropout, `[batch, heads, queries, seq]`."""
         scores = tf.cast(scores, tf.float32)
-        if attention_mask is not None:
-            scores += (1.0 - tf.cast(attention_mask[:, tf.newaxis], tf.float32)) * -1e9
+        scores += (1.0 - tf.cast(attention_mask[:, tf.newaxis], tf.float32)) * -1e9
         return self._dropout_layer(tf.cast(tf.nn.softmax(scores), dtype))
 
     def call_adapted(
@@ -76,7 +79,8 @@ class Attention(tf_keras.layers.MultiHeadAttention):
             for name, (x, dense) in inputs.items()
         )
         mask = _extend_mask(attention_mask, key)
-        context, _ = self._compute_attention(query, key, value, mask)
+        by_head = (tf.transpose(x, [0, 2, 1, 3]) for x in (query, key, value))
+        context = tf.transpose(self._context(*by_head, mask), [0, 2, 1, 3])
         return adapt("attention_output", _join_heads(context), self._output_dense(context))
 
     def _split_heads(self, x: tf.Tensor) -> tf.Tensor:

@@ -49,20 +49,28 @@ class Activation(tf_keras.layers.Activation):
         return function(inputs)
 
 
+# Products of attention's dense layers, and the same with heads before positions.
+BY_HEAD = {"abc,cde->abde": "abc,cde->adbe", "abcd,cde->abe": "acbd,cde->abe"}
+
+
 class Dense(tf_keras.layers.EinsumDense):
-    """A dense layer of the base; its product may have another dtype, forward and backward."""
+    """A dense layer of the base; its product may have another dtype, forward and backward.
+
+    With `by_head`, values that are split by head are `[batch, heads, positions, size]`.
+    """
 
     def __init__(self, *args: Any, product_dtype: str | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.product_dtype = product_dtype
 
-    def call(self, inputs: tf.Tensor) -> tf.Tensor:
+    def call(self, inputs: tf.Tensor, by_head: bool = False) -> tf.Tensor:
         dtype = self.product_dtype or self.compute_dtype
         x, kernel = (tf.cast(value, dtype) for value in (inputs, self.kernel))
-        product = tf.cast(tf.einsum(self.equation, x, kernel), self.compute_dtype)
-        # The gradient of a sum computes what was broadcast.
-        has_heads = self.bias.shape.rank > 1
-        return product + self.bias if has_heads else tf.nn.bias_add(product, self.bias)
+        equation = BY_HEAD[self.equation] if by_head else self.equation
+        product = tf.cast(tf.einsum(equation, x, kernel), self.compute_dtype)
+        if self.bias.shape.rank == 1:
+            return tf.nn.bias_add(product, self.bias)  # The gradient of a sum has more operations.
+        return product + (self.bias[:, tf.newaxis] if by_head else self.bias)
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | {"product_dtype": self.product_dtype}
