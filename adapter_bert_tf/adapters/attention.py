@@ -79,8 +79,8 @@ class Attention(tf_keras.layers.MultiHeadAttention):
             for name, (x, dense) in inputs.items()
         )
         mask = _extend_mask(attention_mask, key)
-        by_head = (tf.transpose(x, [0, 2, 1, 3]) for x in (query, key, value))
-        context = tf.transpose(self._context(*by_head, mask), [0, 2, 1, 3])
+        query, key, value = (tf.transpose(x, [0, 2, 1, 3]) for x in (query, key, value))
+        context = tf.transpose(self._context(query, key, value, mask), [0, 2, 1, 3])
         return adapt("attention_output", _join_heads(context), self._output_dense(context))
 
     def _split_heads(self, x: tf.Tensor) -> tf.Tensor:
