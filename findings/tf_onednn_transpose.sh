@@ -1,11 +1,11 @@
 #!/bin/bash
-# TensorFlow on CPU: with oneDNN, a small tensor takes six times as long to transpose.
+# TensorFlow on CPU: with oneDNN, a small tensor takes five times as long to transpose.
 #
 # Run on 2026-11-29, Python 3.11, Linux x86-64, AMD EPYC with AVX2, two cores:
 #   TensorFlow 2.20.0
-#   microseconds to swap two axes of 1 x 53 x 12 x 32: 92 with oneDNN, 14 without
+#   microseconds to swap two axes of 1 x 53 x 12 x 32: 73 with oneDNN, 14 without
 # Expected: oneDNN's kernels are at least as fast as TensorFlow's own, also for 80 KB.
-# Seen: a transposition with oneDNN has a fixed cost of some 0.1 ms, whatever the size. The attention of a
+# Seen: a transposition with oneDNN has a fixed cost of 0.07 to 0.1 ms, whatever the size. The attention of a
 # transformer has four for each block, so 24 for a model of six: 2 ms of a prediction of 20 ms for one text.
 # With 32 times the values both take as long.
 # tf.einsum that gives the axes in the order wanted transposes by itself, without this cost.
