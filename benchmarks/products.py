@@ -8,9 +8,9 @@ FOLDER holds `glue/MRPC`. A graph computes only the products of dense layers and
 in the order of a model, each with kernels of its own, so that these come from memory as in a model.
 The last block is left out, because this project computes one position of it. Attention has less
 than a tenth of the products' operations and is left out too. The table sets the least time of four
-libraries beside the time of the whole work, ours and that of PyTorch's `adapters`: no way to
-arrange the rest makes this project faster, relative to `adapters`, than the last column says. Each
-measurement has its own process, and all take turns.
+libraries beside the time of the whole work, ours and that of PyTorch's `adapters`. With the best
+of these products and nothing else, this project would be as many times as fast as `adapters` as the
+last column says. Each measurement has its own process, and all take turns.
 """
 
 import os

@@ -5,10 +5,10 @@
 #   TensorFlow 2.20.0
 #   microseconds to swap two axes of 1 x 53 x 12 x 32: 73 with oneDNN, 14 without
 # Expected: oneDNN's kernels are at least as fast as TensorFlow's own, also for 80 KB.
-# Seen: a transposition with oneDNN has a fixed cost of 0.07 to 0.1 ms, whatever the size. The attention of a
-# transformer has four for each block, so 24 for a model of six: 2 ms of a prediction of 20 ms for one text.
-# With 32 times the values both take as long.
-# tf.einsum that gives the axes in the order wanted transposes by itself, without this cost.
+# Seen: a transposition with oneDNN has a fixed cost of 0.07 to 0.1 ms. With 32 times the values, both kernels
+# take as long. The attention of a transformer has four transpositions in each block, so six blocks have 24: 2 ms
+# of the 20 ms that a prediction for one text takes. tf.einsum can write its result in the order that comes next,
+# without this cost.
 # Affects whoever serves single texts on a CPU where TensorFlow turns oneDNN on.
 set -eu
 folder=$(mktemp -d)

@@ -50,6 +50,7 @@ class Attention(tf_keras.layers.MultiHeadAttention):
     ) -> tf.Tensor:
         """The means of the values by attention; all are `[batch, heads, positions, size]`."""
         query = tf.multiply(query, 1.0 / math.sqrt(self._key_dim))
+        # `tf.einsum` computes the same, and copies all operands in its gradients.
         scores = products(query, key, transpose_y=True)
         return products(self._weights(scores, attention_mask, value.dtype), value)
 
