@@ -5,13 +5,13 @@ version names them differently. As in the encoder, calls do not use `super()`.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
 import tf_keras
 
-from adapter_bert_tf.adapters.base_layers import replace_dense
+from adapter_bert_tf.adapters.base_layers import create_variables, replace_dense
 from adapter_bert_tf.adapters.ops import products
 
 Adapt = Callable[[str, tf.Tensor, tf.Tensor], tf.Tensor]
@@ -31,13 +31,17 @@ class Attention(tf_keras.layers.MultiHeadAttention):
         tf_keras.layers.MultiHeadAttention._build_from_signature(self, query, value, key)
         names = ("_query_dense", "_key_dense", "_value_dense", "_output_dense")
         replace_dense(self, names, self.product_dtype)
-        with tf.name_scope(self._output_dense.name):  # Its input has the heads elsewhere in calls.
-            self._output_dense.build([None, None, self._num_heads, self._key_dim])
+
+    def create_variables(self, shape: Sequence[int | None]) -> None:
+        """Creates its variables for inputs of a shape."""
+        with tf.name_scope(self.name):
+            self._build_from_signature(query=shape, value=shape)
+            create_variables(self._output_dense, [*shape[:-1], self._num_heads, self._key_dim])
+            for dense in (self._query_dense, self._key_dense, self._value_dense):
+                create_variables(dense, shape)
 
     def call(self, x: tf.Tensor, block_input: tf.Tensor, attention_mask: tf.Tensor) -> tf.Tensor:
         """Attention of `x` to `block_input`; shapes are as in `call_adapted`."""
-        if not self._built_from_signature:
-            self._build_from_signature(query=x, value=block_input)
         query = self._query_dense(x, by_head=True)
         key, value = (
             dense(block_input, by_head=True) for dense in (self._key_dense, self._value_dense)

@@ -83,6 +83,12 @@ def replace_dense(layer: Any, names: Sequence[str], product_dtype: str | None) -
         setattr(layer, name, Dense.from_config(config))
 
 
+def create_variables(layer: Any, shape: Sequence[int | None]) -> None:
+    """Creates the variables of a layer for inputs of a shape, under the names of a call."""
+    with tf.name_scope(layer.name):
+        layer.build(tf.TensorShape(shape))
+
+
 def dense_variables(prefix: str, layer: Any) -> dict[str, tf.Variable]:
     """Dict from `prefix/kernel` and `prefix/bias` to the variables of a dense layer."""
     return {f"{prefix}/kernel": layer.kernel, f"{prefix}/bias": layer.bias}

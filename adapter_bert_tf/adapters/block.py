@@ -4,6 +4,7 @@ Only this file uses private attributes of Model Garden's layers (2.20). Calls ha
 """
 
 import functools
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import tensorflow as tf
@@ -14,6 +15,7 @@ from adapter_bert_tf.adapters import gradients
 from adapter_bert_tf.adapters.attention import Attention
 from adapter_bert_tf.adapters.base_layers import (
     Activation,
+    create_variables,
     dense_variables,
     new_norm,
     norm_variables,
@@ -72,6 +74,15 @@ class AdapterEncoderBlock(layers.TransformerEncoderBlock):
         self._intermediate_activation_layer: Any = Activation(
             plain.activation, name=plain.name, dtype=tf.float32
         )
+
+    def create_variables(self, shape: Sequence[int | None]) -> None:
+        """Creates its variables for inputs of a shape, in the order of a call."""
+        self.build(tf.TensorShape(shape))
+        self._attention_layer.create_variables(shape)
+        create_variables(self._intermediate_dense, shape)
+        create_variables(self._output_dense, [*shape[:-1], self._inner_dim])
+        create_variables(self._attention_layer_norm, shape)
+        create_variables(self._output_layer_norm, shape)
 
     def call(
         self,

@@ -17,6 +17,7 @@ from official.nlp.modeling import networks
 
 from adapter_bert_tf.adapters.base_layers import (
     UnsetWeights,
+    create_variables,
     dense_variables,
     new_norm,
     norm_variables,
@@ -173,15 +174,21 @@ class AdapterBertEncoder(networks.BertEncoderV2):
         return tf.stop_gradient(x)
 
     def _create_variables(self) -> None:
-        """Creates all variables by a call, so that weights can be assigned.
+        """Creates all variables, so that weights can be assigned.
 
-        A call on one word piece takes a third of the time of a symbolic call, but an active
-        distribution strategy needs a symbolic one.
+        A call would do it as well, and takes twice as long. The order decides which random numbers
+        the base's weights are.
         """
-        if tf.distribute.has_strategy():
-            self(self.inputs)
-            return
-        self({name: tf.zeros([1, 1], x.dtype) for name, x in self.inputs.items()})
+        shape = [None, None, self.config["hidden_size"]]
+        with tf.name_scope(self.name):
+            create_variables(self._embedding_layer, [None, None])
+            create_variables(self._type_embedding_layer, [None, None])
+            create_variables(self._position_embedding_layer, shape)
+            create_variables(self._embedding_norm_layer, shape)
+            for block in self.blocks:
+                with tf.name_scope(block.name):
+                    block.create_variables(shape)
+            create_variables(self._pooler_layer, [None, self.config["hidden_size"]])
 
     @property
     def blocks(self) -> list[AdapterEncoderBlock]:
