@@ -4,14 +4,14 @@ import argparse
 import json
 import os
 import pathlib
-import queue
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Hashable, Sequence
 from concurrent import futures
 from typing import Any, TypeVar
 
-Case = TypeVar("Case")
+Case = TypeVar("Case", bound=Hashable)
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -80,32 +80,48 @@ def export_base(
 def run_on_cores(
     missing: Callable[[], Sequence[Case]], run: Callable[[Case, int | None], None], workers: int
 ) -> None:
-    """Runs cases, `workers` at a time, until none is missing.
+    """Runs cases, `workers` at a time, until none is missing. After an error, none is begun.
 
     Args:
       missing: function that returns the cases known so far that have no row.
       run: function of a case and its core; None for all cores, which a single worker has.
       workers: number of cores.
     """
-    cores: queue.Queue[int | None] = queue.Queue()
-    for core in range(workers):
-        cores.put(core if workers > 1 else None)
+    begun: set[Case] = set()
+    running: set[Case] = set()
+    changed = threading.Condition()
+    failed = threading.Event()
 
-    def on_a_free_core(case: Case) -> None:
-        core = cores.get()
-        try:
-            run(case, core)
-        finally:
-            cores.put(core)
+    def next_case() -> Case | None:
+        """Waits while no case is left but a running one may make another known."""
+        with changed:
+            while not failed.is_set():
+                for case in missing():
+                    if case not in begun:
+                        begun.add(case)
+                        running.add(case)
+                        return case
+                if not running:
+                    break
+                changed.wait()
+        return None
 
-    while cases := missing():
-        with futures.ThreadPoolExecutor(workers) as pool:
+    def work(core: int | None) -> None:
+        while (case := next_case()) is not None:
             try:
-                for future in futures.as_completed([pool.submit(on_a_free_core, c) for c in cases]):
-                    future.result()
+                run(case, core)
             except BaseException:
-                pool.shutdown(cancel_futures=True)  # Else the error is seen after all cases.
+                failed.set()
                 raise
+            finally:
+                with changed:
+                    running.remove(case)
+                    changed.notify_all()
+
+    with futures.ThreadPoolExecutor(workers) as pool:
+        cores = range(workers) if workers > 1 else [None]
+        for future in [pool.submit(work, core) for core in cores]:
+            future.result()
 
 
 def run_worker(measure: Callable[..., Any]) -> bool:

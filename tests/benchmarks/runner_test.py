@@ -1,5 +1,6 @@
 """Cases on several cores: all are run, and an error ends the others."""
 
+import threading
 import time
 
 import pytest
@@ -17,6 +18,22 @@ def test_all_cases_run(workers, cores):
 
     runner.run_on_cores(lambda: list(left), run, workers)
     assert not left and used and used <= cores
+
+
+def test_a_case_that_becomes_known_begins_on_a_free_core():
+    left, ended = ["slow", "quick"], threading.Event()
+
+    def run(case, core):
+        if case == "slow":
+            assert ended.wait(10), "the case that was found later has not run"
+        if case == "quick":
+            left.append("found")
+        left.remove(case)
+        if case == "found":
+            ended.set()
+
+    runner.run_on_cores(lambda: list(left), run, 2)
+    assert not left
 
 
 def test_an_error_ends_the_cases_that_have_not_begun():
