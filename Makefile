@@ -72,7 +72,8 @@ test-browser: $(VENV)/test-installed
 	$(BIN)/$(INSTALL) -e ".[browser]"
 	$(BIN)/python -m pytest $(WATCHED) -m browser tests/report
 
-# Compares speed and latency with PyTorch's `adapters` on this machine, in ten minutes.
+# Compares speed and latency with PyTorch's `adapters` on this machine, in ten minutes. DATA holds glue/MRPC, glue/CoLA
+# and tagging/wnut17.
 DATA ?= $(ADAPTER_BERT_DATA)
 bench: $(PARITY)/installed
 	$(PARITY)/bin/python -m benchmarks.ratio --data_dir=$(DATA)

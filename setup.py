@@ -74,7 +74,6 @@ setup(
         "test": [
             "apache-beam>=2.77",
             "optuna>=5",
-            "filelock>=3.16",
             "huggingface_hub>=0.34",
             "pytest>=9",
             "pytest-xdist>=3.6",

@@ -42,6 +42,7 @@ BATCHES: dict[str, tuple[int, int] | None] = {
 CHOSEN = "8 rows, no wait"  # Of `examples/serving`.
 CLIENTS, TURNS, SECONDS, REQUESTS = (1, 8, 32), 2, 20, 100_000
 RELOAD_CLIENTS, RELOAD_SECONDS = 8, 150.0
+RELOAD_PARTS = {"else": "at other times", "at_change": "while a version is loaded"}  # Titles.
 VERSIONS = (2, 3, 4)  # Put in place in turn, each 15 s after the one before answers.
 MANY_CLIENTS = 32  # Of the long run, whose texts are shorter, so that it takes less time.
 STEPS = 20  # Of its requests; after each, memory is read.
@@ -199,11 +200,11 @@ def serving_memory(rows_by_key: ledger.Rows) -> list[str]:
 
 
 def serving_reload(rows_by_key: ledger.Rows) -> list[str]:
-    """Returns Markdown lines: waits of requests while a version is loaded, and else."""
+    """Returns Markdown lines: waits of requests while a version is loaded, and at other times."""
     lines = ["| requests | number | p50, ms | p99, ms | longest, ms |", "| --- |" + " --- |" * 4]
     for row in rows_by_key.values():
-        for name in ("else", "at_change") if row["what"] == RELOAD else ():
-            own, title = row[name], {"at_change": "while a version is loaded"}.get(name, name)
+        for name in RELOAD_PARTS if row["what"] == RELOAD else ():
+            own, title = row[name], RELOAD_PARTS[name]
             waits = " | ".join(f"{own[k]:.0f}" for k in ("p50_ms", "p99_ms", "most_ms"))
             lines.append(f"| {title} | {own['requests']:,} | {waits} |")
     return _or_nothing(lines)

@@ -188,7 +188,7 @@ def _train(data_dir: str, place: str, seed: int) -> dict[str, Any]:
 def table_memory(rows_by_key: ledger.Rows) -> list[str]:
     """Returns Markdown lines: time, memory and batches of generated tables."""
     lines = [
-        "| rows, table | | read, checked, tokenized | most memory, of these before reading "
+        "| rows, table | | read, checked, tokenized | most memory; memory before reading "
         "| batches/s, files in the cache | not in the cache |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
