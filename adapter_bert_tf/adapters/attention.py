@@ -31,17 +31,21 @@ class Attention(tf_keras.layers.MultiHeadAttention):
         tf_keras.layers.MultiHeadAttention._build_from_signature(self, query, value, key)
         names = ("_query_dense", "_key_dense", "_value_dense", "_output_dense")
         replace_dense(self, names, self.product_dtype)
+        # Its input has the heads elsewhere in calls.
+        create_variables(self._output_dense, [None, None, self._num_heads, self._key_dim])
 
     def create_variables(self, shape: Sequence[int | None]) -> None:
         """Creates its variables for inputs of a shape."""
         with tf.name_scope(self.name):
             self._build_from_signature(query=shape, value=shape)
-            create_variables(self._output_dense, [*shape[:-1], self._num_heads, self._key_dim])
             for dense in (self._query_dense, self._key_dense, self._value_dense):
                 create_variables(dense, shape)
+        self.built = True
 
     def call(self, x: tf.Tensor, block_input: tf.Tensor, attention_mask: tf.Tensor) -> tf.Tensor:
         """Attention of `x` to `block_input`; shapes are as in `call_adapted`."""
+        if not self._built_from_signature:
+            self._build_from_signature(query=x, value=block_input)
         query = self._query_dense(x, by_head=True)
         key, value = (
             dense(block_input, by_head=True) for dense in (self._key_dense, self._value_dense)

@@ -11,6 +11,9 @@ import tf_keras
 
 from adapter_bert_tf.adapters import gradients
 
+# Keras casts the inputs of a layer to its compute dtype; skip connections stay float32.
+FLOAT32_INPUTS: dict[str, Any] = {"autocast": False}
+
 
 class Norm(tf_keras.layers.LayerNormalization):
     """tf_keras' LayerNorm over the last axis, with a faster gradient in training."""
@@ -85,6 +88,8 @@ def replace_dense(layer: Any, names: Sequence[str], product_dtype: str | None) -
 
 def create_variables(layer: Any, shape: Sequence[int | None]) -> None:
     """Creates the variables of a layer for inputs of a shape, under the names of a call."""
+    if layer.built:
+        return
     with tf.name_scope(layer.name):
         layer.build(tf.TensorShape(shape))
 

@@ -5,7 +5,7 @@ Only this file uses private attributes of Model Garden's layers (2.20). Calls ha
 
 import functools
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import tensorflow as tf
 import tf_keras
@@ -14,6 +14,7 @@ from official.nlp.modeling import layers
 from adapter_bert_tf.adapters import gradients
 from adapter_bert_tf.adapters.attention import Attention
 from adapter_bert_tf.adapters.base_layers import (
+    FLOAT32_INPUTS,
     Activation,
     create_variables,
     dense_variables,
@@ -28,10 +29,9 @@ from adapter_bert_tf.adapters.modules import (
     Sublayer,
     projection_output,
 )
+from adapter_bert_tf.adapters.ops import Range, chosen
 from adapter_bert_tf.adapters.variable_specs import norm_after
 from adapter_bert_tf.errors import Unsupported
-
-Range: TypeAlias = int | tf.Tensor | None  # Positions that a block computes; see `chosen`.
 
 
 @tf_keras.utils.register_keras_serializable(package="adapter_bert_tf")
@@ -55,7 +55,7 @@ class AdapterEncoderBlock(layers.TransformerEncoderBlock):
                 "Adapters are defined for BERT's post-LN blocks (Houlsby et al. 2019, Figure 2). "
                 "Received: norm_first=True"
             )
-        super().__init__(*args, norm_first=False, **kwargs)
+        super().__init__(*args, norm_first=False, **FLOAT32_INPUTS, **kwargs)
         self.product_dtype = product_dtype
 
     def build(self, input_shape: Any) -> None:
@@ -108,7 +108,8 @@ class AdapterEncoderBlock(layers.TransformerEncoderBlock):
         computed = None if module.reads_all_positions else output_range
         x = chosen(block_input, computed)
         adapt = functools.partial(_adapt, module, layer, mask)
-        shared = (block_input, mask, gradients.IN_TRAINING if training is True else {})
+        in_training = gradients.IN_TRAINING if training is True else {}
+        shared = (block_input, mask, in_training, computed)
 
         if _changes_attention(module, layer):
             output = self._attention_layer.call_adapted(x, block_input, mask, adapt)
@@ -142,19 +143,6 @@ class AdapterEncoderBlock(layers.TransformerEncoderBlock):
             **dense_variables(f"{prefix}/output/dense", self._output_dense),
             **norm_variables(f"{prefix}/output/LayerNorm", self._output_layer_norm),
         }
-
-
-def chosen(x: tf.Tensor, output_range: Range) -> tf.Tensor:
-    """Some positions of `[batch, seq, hidden]`, which the next layers and heads use.
-
-    `output_range` is how many of the leading ones, or the numbers of positions for each row, int32
-    `[batch, places]`; None for all.
-    """
-    if output_range is None:
-        return x  # A slice of everything would have a gradient that copies it.
-    if isinstance(output_range, int):
-        return x[:, :output_range]
-    return tf.gather(x, output_range, batch_dims=1)
 
 
 def _adapt(

@@ -16,15 +16,16 @@ import tf_keras
 from official.nlp.modeling import networks
 
 from adapter_bert_tf.adapters.base_layers import (
+    FLOAT32_INPUTS,
     UnsetWeights,
     create_variables,
     dense_variables,
     new_norm,
     norm_variables,
 )
-from adapter_bert_tf.adapters.block import AdapterEncoderBlock, Range
+from adapter_bert_tf.adapters.block import AdapterEncoderBlock
 from adapter_bert_tf.adapters.modules import FROZEN_OUTPUT, AdapterModule
-from adapter_bert_tf.adapters.ops import ACTIVATION_FUNCTIONS, on_vectors
+from adapter_bert_tf.adapters.ops import ACTIVATION_FUNCTIONS, Range, on_vectors
 from adapter_bert_tf.adapters.variable_specs import POOLER, VariableSpec, base_specs
 from adapter_bert_tf.errors import InputError, Mismatch
 
@@ -90,6 +91,7 @@ class AdapterBertEncoder(networks.BertEncoderV2):
             initializer=new_initializer(stddev=initializer_range),
             inner_activation=ACTIVATION_FUNCTIONS[activation],
             **sizes,
+            **FLOAT32_INPUTS,
             **kwargs,
         )
         self.config: dict[str, Any] = sizes | {
@@ -100,6 +102,9 @@ class AdapterBertEncoder(networks.BertEncoderV2):
         self.product_dtype = product_dtype
         self.frozen_layers = frozen_layers
         self._embedding_norm_layer = new_norm("embeddings/layer_norm", norm_epsilon)
+        self._embedding_dropout = tf_keras.layers.Dropout(
+            output_dropout, name="embedding_dropout", **FLOAT32_INPUTS
+        )
         self._transformer_layers = [
             AdapterEncoderBlock(
                 num_attention_heads=num_attention_heads,
@@ -189,6 +194,7 @@ class AdapterBertEncoder(networks.BertEncoderV2):
                 with tf.name_scope(block.name):
                     block.create_variables(shape)
             create_variables(self._pooler_layer, [None, self.config["hidden_size"]])
+        self.built = True
 
     @property
     def blocks(self) -> list[AdapterEncoderBlock]:

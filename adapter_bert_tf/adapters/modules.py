@@ -12,7 +12,7 @@ import functools
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeAlias
 
-from adapter_bert_tf.adapters.ops import Tensor, dense, layer_norm
+from adapter_bert_tf.adapters.ops import Range, Tensor, dense, layer_norm
 from adapter_bert_tf.adapters.variable_specs import POOLER
 from adapter_bert_tf.lazy import tf
 
@@ -44,6 +44,7 @@ class Sublayer:
       block_input: `[batch, all positions, hidden]`, also where the block computes fewer.
       mask: `[batch, 1 or seq, all positions]`, 1 for what may be attended to.
       in_training: dict from float32 activation functions to those to use in their place.
+      output_range: which positions the block computes, as of `ops.chosen`.
     """
 
     layer: int
@@ -54,6 +55,7 @@ class Sublayer:
     block_input: tf.Tensor
     mask: tf.Tensor
     in_training: Mapping[Function, Function] = dataclasses.field(default_factory=dict)
+    output_range: Range = None
 
     def unchanged(self) -> tf.Tensor:
         """The output in the dtype of the skip connection."""

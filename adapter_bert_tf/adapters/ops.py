@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, Union
 from adapter_bert_tf.lazy import tf
 
 Tensor: TypeAlias = Union["tf.Tensor", "tf.Variable"]
+Range: TypeAlias = Union[int, "tf.Tensor", None]  # Positions that a block computes; see `chosen`.
 
 
 def _gelu(x: tf.Tensor) -> tf.Tensor:
@@ -36,6 +37,19 @@ def compiled(run: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     A partial object is counted for itself.
     """
     return tf.function(functools.partial(run), autograph=False, **options)
+
+
+def chosen(x: tf.Tensor, output_range: Range) -> tf.Tensor:
+    """Some positions of `[batch, seq, hidden]`, which the next layers and heads use.
+
+    `output_range` is how many of the leading ones, or the numbers of positions for each row, int32
+    `[batch, places]`; None for all.
+    """
+    if output_range is None:
+        return x  # A slice of everything would have a gradient that copies it.
+    if getattr(output_range, "shape", ()) == ():
+        return x[:, :output_range]
+    return tf.gather(x, output_range, batch_dims=1)
 
 
 def dense(x: tf.Tensor, kernel: Tensor, bias: Tensor, stacked: str | None = None) -> tf.Tensor:

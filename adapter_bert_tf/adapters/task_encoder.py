@@ -7,11 +7,15 @@ from typing import Any
 import tensorflow as tf
 import tf_keras
 
-from adapter_bert_tf.adapters.base_layers import dense_variables, new_norm, norm_variables
-from adapter_bert_tf.adapters.block import Range
+from adapter_bert_tf.adapters.base_layers import (
+    FLOAT32_INPUTS,
+    dense_variables,
+    new_norm,
+    norm_variables,
+)
 from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
 from adapter_bert_tf.adapters.modules import AdapterModule, ReplacingModule
-from adapter_bert_tf.adapters.ops import on_vectors
+from adapter_bert_tf.adapters.ops import Range, on_vectors
 from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.adapters.variable_specs import (
     POOLER,
@@ -116,7 +120,7 @@ class TaskEncoder(tf_keras.layers.Layer):
         frozen_layers: int | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
+        super().__init__(**FLOAT32_INPUTS, **kwargs)
         self.encoder = encoder
         self.frozen_layers = frozen_layers
         self.config = encoder.config
@@ -133,6 +137,7 @@ class TaskEncoder(tf_keras.layers.Layer):
             name.replace("/", "_"): _norm_like(shared, name, self.config) for name in names
         }
         self.own_pooler = _dense_like(shared, POOLER) if own_pooler else None
+        self.built = True
 
     def call(
         self, inputs: Mapping[str, tf.Tensor], output_range: Range = None

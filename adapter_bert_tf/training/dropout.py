@@ -1,7 +1,6 @@
 """Reproducible dropout: masks are a function of seed, layer, step and replica."""
 
 import contextlib
-import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -31,19 +30,21 @@ class Microbatch:
             self.number = 0
 
 
-@dataclasses.dataclass(frozen=True)
-class DropoutMasks:
+class DropoutMasks(tf.__internal__.tracking.AutoTrackable):
     """Draws the masks of one dropout layer; replaces the layer's random generator.
 
     TensorFlow's kernels hide the random state of ordinary dropout, so a resumed run would draw
     other masks. These masks depend only on values that a checkpoint holds: the layer's seed, the
-    number of steps done and the current microbatch. `counted`: see `draw_dropout`.
+    number of steps done and the current microbatch. `counted`: see `draw_dropout`. The
+    step is tracked, because SavedModels hold calls in training too.
     """
 
-    seed: int
-    step: tf.Variable
-    microbatch: Microbatch
-    counted: bool = False
+    _rng_type = "legacy_stateful"  # What the layer's config gets: a loaded layer draws its own.
+
+    def __init__(
+        self, seed: int, step: tf.Variable, microbatch: Microbatch, counted: bool = False
+    ) -> None:
+        self.seed, self.step, self.microbatch, self.counted = seed, step, microbatch, counted
 
     def _maybe_init(self) -> None:
         """Does nothing; tf_keras layers call it before the first use."""
@@ -122,4 +123,9 @@ def seed_dropout(
     layers = [layer for layer in model.submodules if isinstance(layer, tf_keras.layers.Dropout)]
     for number, layer in enumerate(layers):
         layer_seed = (seed * LAYER_STRIDE + number) % 2**31
-        layer._random_generator = DropoutMasks(layer_seed, step, microbatch, counted)
+        _set_masks(layer, DropoutMasks(layer_seed, step, microbatch, counted))
+
+
+@tf.__internal__.tracking.no_automatic_dependency_tracking  # Checkpoints do not hold the masks.
+def _set_masks(layer: tf_keras.layers.Dropout, masks: DropoutMasks) -> None:
+    layer._random_generator = masks

@@ -279,6 +279,26 @@ def test_a_head_of_no_labels_is_refused(outputs):
         Classifier(AdapterBertEncoder(**SIZES), outputs)
 
 
+def test_a_new_encoder_is_built():
+    encoder = new_encoder(SIZES, AdapterConfig(bottleneck_size=4))
+    expected = sum(int(tf.size(variable)) for variable in encoder.variables)
+    assert encoder.count_params() == expected
+    bare = AdapterBertEncoder(**SIZES)
+    assert bare.count_params() == sum(int(tf.size(variable)) for variable in bare.variables)
+
+
+def test_a_block_by_itself_creates_its_variables():
+    block = AdapterEncoderBlock(num_attention_heads=2, inner_dim=8, inner_activation="relu")
+    x = tf.random.stateless_normal([2, 3, 4], [0, 1])
+    assert block((x, tf.ones([2, 1, 3]))).shape == [2, 3, 4] and len(block.weights) == 16
+
+
+def test_a_number_of_positions_may_be_of_numpy():
+    encoder = AdapterBertEncoder(**SIZES)
+    plain, numpy = (encoder(support.batch(), n)["sequence_output"] for n in (2, np.int64(2)))
+    np.testing.assert_array_equal(plain, numpy)
+
+
 def test_norm_first_is_refused():
     with raises_code("unsupported", "norm_first=True"):
         AdapterEncoderBlock(

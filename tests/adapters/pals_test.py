@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
+from adapter_bert_tf.adapters.methods.mixed import MixedModule
 from adapter_bert_tf.adapters.methods.projected_attention import PalsConfig
 from adapter_bert_tf.adapters.modules import AdapterModule, WrappedModule
 from adapter_bert_tf.adapters.registry import ModuleConfig
@@ -136,6 +137,19 @@ def test_cls_alone_is_exact(encoder):
     _, whole = run(encoder, module, 1)
     _, alone = run(encoder, module, 1, output_range=1)
     np.testing.assert_allclose(alone, whole, atol=1e-6)
+
+
+@pytest.mark.parametrize("copies", [1, 2])
+def test_positions_in_any_order_are_exact(copies, encoder):
+    """Also where several modules share a batch."""
+    module = PalsConfig(TASKS, 12, 6).module(pal_values())
+    inputs = {name: tf.concat([value] * copies, 0) for name, value in inputs_of(1).items()}
+    modules = MixedModule([module] * copies)
+    places = np.array([[3, 0], [1, 1]] * copies)
+    whole = encoder(inputs, module=modules)["sequence_output"].numpy()
+    found = encoder(inputs, tf.constant(places, tf.int32), modules)["sequence_output"]
+    expected = np.take_along_axis(whole, places[..., np.newaxis], 1)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
 def test_each_row_has_the_pals_of_its_task(encoder):

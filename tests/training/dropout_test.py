@@ -53,6 +53,18 @@ def test_nothing_is_dropped_in_evaluation():
     np.testing.assert_array_equal(model(tf.ones([8, 8]), training=False), np.ones([8, 8]))
 
 
+def test_a_model_that_was_trained_with_them_is_saved(tmp_path):
+    layers = [tf_keras.layers.Dropout(0.5), tf_keras.layers.Dense(2)]
+    model = tf_keras.Sequential(layers)
+    model.compile("sgd", "mse")
+    seed_dropout(model, 0, model.optimizer.iterations)
+    model.fit(tf.ones([4, 3]), tf.ones([4, 2]), verbose=0)
+    model.save(tmp_path / "saved")
+    loaded = tf_keras.models.load_model(tmp_path / "saved")
+    np.testing.assert_allclose(loaded(tf.ones([1, 3])), model(tf.ones([1, 3])), rtol=1e-6)
+    assert len(model.weights) == 2 and not layers[0].weights
+
+
 @pytest.mark.parametrize("rate", [0.1, 1 / 3, 0.999, 1 - 1e-9])
 @pytest.mark.parametrize("shape", [[3, 5], [1], [128, 1001]])
 def test_the_mean_is_kept(rate, shape):

@@ -106,6 +106,19 @@ def test_the_known_output_of_frozen_layers_is_not_rounded(half, tiny_base_folder
     np.testing.assert_array_equal(model(inputs), model(known))
 
 
+@pytest.mark.parametrize("half", ["bfloat16", "float16"])
+def test_skip_connections_and_layer_norms_are_float32(half, tiny_base_folder):
+    base = load_base(tiny_base_folder)
+    with precision.precision_scope(half):
+        model = Classifier(base.new_encoder(AdapterConfig(4, layer_norm=True)), 2)
+    base.assign(model.named_variables())
+    forward = tf.function(lambda inputs: model(inputs, training=True), autograph=False)
+    found = operations(forward.get_concrete_function(support.batch()))
+    sums = [dtypes for kind, _, dtypes in found if kind == "AddN"]
+    assert sums and all(dtypes == {tf.float32} for dtypes in sums)
+    assert np.isfinite(forward(support.batch())).all()
+
+
 @pytest.mark.parametrize(("half", "is_held"), [("bfloat16", True), ("float16", False)])
 def test_answers_that_float16_cannot_hold_are_refused(half, is_held, tiny_base_folder):
     with precision.precision_scope(half):

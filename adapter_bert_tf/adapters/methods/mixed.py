@@ -49,11 +49,14 @@ class MixedModule(AdapterModule):
     def adapt_sublayer(self, sublayer: Sublayer) -> tf.Tensor:
         count, norm = len(self.modules), sublayer.norm
         shares = {name: tf.split(getattr(sublayer, name), count) for name in ROW_TENSORS}
+        places = sublayer.output_range
+        ranges = tf.split(places, count) if tf.is_tensor(places) else [places] * count
         norms = norm.functions if isinstance(norm, FunctionPerShare) else [norm] * count
         outputs = []
         for i, module in enumerate(self.modules):
             tensors = {name: values[i] for name, values in shares.items()}
-            share = dataclasses.replace(sublayer, norm=norms[i], **tensors)
+            tensors |= {"norm": norms[i], "output_range": ranges[i]}
+            share = dataclasses.replace(sublayer, **tensors)
             outputs.append(module.adapt_sublayer(share))
         return tf.concat(outputs, 0)
 

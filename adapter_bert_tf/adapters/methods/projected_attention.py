@@ -16,7 +16,7 @@ from adapter_bert_tf.adapters.methods.multitask import (
     gather_rows,
 )
 from adapter_bert_tf.adapters.modules import AdapterModule, Sublayer
-from adapter_bert_tf.adapters.ops import ACTIVATION_FUNCTIONS, ROWS, dense
+from adapter_bert_tf.adapters.ops import ACTIVATION_FUNCTIONS, ROWS, chosen, dense
 from adapter_bert_tf.adapters.registry import module_for, register, require
 from adapter_bert_tf.adapters.variable_specs import (
     ATTENTION_DROPOUT,
@@ -125,7 +125,7 @@ class RowPals(AdapterModule):
         """`TS(h)`, `[batch, seq, hidden]` in the compute dtype."""
         dtype = sublayer.output.dtype
         x = self._dense("encoder", tf.cast(sublayer.block_input, dtype))
-        queries = x[:, : sublayer.output.shape[1] or tf.shape(sublayer.output)[1]]
+        queries = chosen(x, sublayer.output_range)
         x = self._attention(sublayer, queries, x)
         return ACTIVATION_FUNCTIONS[self.config.activation](self._dense("decoder", x))
 
