@@ -37,7 +37,7 @@ def test_the_tables():
     assert serving.serving_memory({0: memory})[2:4] == ["| 0 | 900 |", "| 50 | 950 |"]
     waits = {"requests": 2000, "p50_ms": 20.0, "p99_ms": 31.0, "most_ms": 99.6}
     reload = {"what": serving.RELOAD, "else": waits, "at_change": waits}
-    assert serving.serving_reload({0: reload})[2] == "| else | 2,000 | 20 | 31 | 100 |"
+    assert serving.serving_reload({0: reload})[2] == "| at other times | 2,000 | 20 | 31 | 100 |"
 
 
 def test_requests_are_of_all_tasks_by_both_kinds_of_signatures():
