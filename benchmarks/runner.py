@@ -120,8 +120,12 @@ def run_on_cores(
 
     with futures.ThreadPoolExecutor(workers) as pool:
         cores = range(workers) if workers > 1 else [None]
-        for future in [pool.submit(work, core) for core in cores]:
-            future.result()
+        works = [pool.submit(work, core) for core in cores]
+        try:
+            for future in works:
+                future.result()
+        finally:
+            failed.set()  # Also when this thread is interrupted; else all cases run first.
 
 
 def run_worker(measure: Callable[..., Any]) -> bool:
