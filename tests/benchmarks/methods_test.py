@@ -31,9 +31,19 @@ def test_a_rate_is_chosen_by_a_complete_grid():
     best = GRID[1].learning_rate
     assert methods.chosen(rows_of(GRID[1:], best), METHOD) is None
     assert methods.chosen(rows_of(GRID, best), METHOD) == best
-    assert len(methods.plan({})) == sum(len(methods.RATES[name]) for name in methods.METHODS)
-    plan = methods.plan(rows_of(GRID, best))
-    assert len(set(plan) - set(methods.plan({}))) == 4 * 5 - 1
+    assert methods.chosen({}, "full") == "1e-4" and not methods.grid("full")
+    assert methods.chosen(rows_of(GRID, best), "LoRA 24") == best
+
+
+def test_the_plan_has_what_is_known():
+    grids = [run for method in methods.METHODS for run in methods.grid(method)]
+    plan = methods.plan({})
+    assert plan[: len(grids)] == grids
+    assert {run.method for run in plan[len(grids) :]} == {"adapters 8", "adapters 64", "full"}
+    more = methods.plan(rows_of(GRID, GRID[1].learning_rate))
+    # Of LoRA 8 one run is of the grid.
+    assert len(set(more) - set(plan)) == 2 * 4 * 5 - 1
+    assert len(set(more)) == len(more)
 
 
 @pytest.fixture
