@@ -5,16 +5,18 @@ version names them differently. As in the encoder, calls do not use `super()`.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
 import tf_keras
 
 from adapter_bert_tf.adapters.base_layers import create_variables, replace_dense
+from adapter_bert_tf.adapters.modules import UNCHANGED, DenseChange
 from adapter_bert_tf.adapters.ops import products
 
 Adapt = Callable[[str, tf.Tensor, tf.Tensor], tf.Tensor]
+NO_CHANGES: Mapping[str, DenseChange] = {}
 
 
 class Attention(tf_keras.layers.MultiHeadAttention):
@@ -42,16 +44,40 @@ class Attention(tf_keras.layers.MultiHeadAttention):
                 create_variables(dense, shape)
         self.built = True
 
-    def call(self, x: tf.Tensor, block_input: tf.Tensor, attention_mask: tf.Tensor) -> tf.Tensor:
-        """Attention of `x` to `block_input`; shapes are as in `call_adapted`."""
+    def call(
+        self,
+        x: tf.Tensor,
+        block_input: tf.Tensor,
+        attention_mask: tf.Tensor,
+        changes: Mapping[str, DenseChange] = NO_CHANGES,
+    ) -> tf.Tensor:
+        """Attention of `x` to `block_input`; shapes are as in `call_adapted`.
+
+        `changes` is a dict from names of projections to changes of their weights.
+        """
         if not self._built_from_signature:
             self._build_from_signature(query=x, value=block_input)
-        query = self._query_dense(x, by_head=True)
-        key, value = (
-            dense(block_input, by_head=True) for dense in (self._key_dense, self._value_dense)
+        inputs = {"query": x, "key": block_input, "value": block_input}
+        query, key, value = (
+            self._dense(name, x, changes, by_head=True) for name, x in inputs.items()
         )
         context = self._context(query, key, value, attention_mask)
-        return self._output_dense(context, by_head=True)
+        return self._dense("attention_output", context, changes, by_head=True)
+
+    @property
+    def _projections(self) -> dict[str, Any]:
+        return {
+            "query": self._query_dense,
+            "key": self._key_dense,
+            "value": self._value_dense,
+            "attention_output": self._output_dense,
+        }
+
+    def _dense(
+        self, name: str, x: tf.Tensor, changes: Mapping[str, DenseChange], by_head: bool = False
+    ) -> tf.Tensor:
+        """The output of a projection with its change."""
+        return self._projections[name](x, by_head=by_head, change=changes.get(name, UNCHANGED))
 
     def _context(
         self, query: tf.Tensor, key: tf.Tensor, value: tf.Tensor, attention_mask: tf.Tensor
@@ -78,14 +104,10 @@ class Attention(tf_keras.layers.MultiHeadAttention):
         projection that returns the output to use. Heads are side by side: `[batch, positions,
         hidden]`.
         """
-        inputs = {
-            "query": (x, self._query_dense),
-            "key": (block_input, self._key_dense),
-            "value": (block_input, self._value_dense),
-        }
+        inputs = {"query": x, "key": block_input, "value": block_input}
         query, key, value = (
-            self._split_heads(adapt(name, x, _join_heads(dense(x))))
-            for name, (x, dense) in inputs.items()
+            self._split_heads(adapt(name, x, _join_heads(self._projections[name](x))))
+            for name, x in inputs.items()
         )
         mask = _extend_mask(attention_mask, key)
         query, key, value = (tf.transpose(x, [0, 2, 1, 3]) for x in (query, key, value))
@@ -97,7 +119,11 @@ class Attention(tf_keras.layers.MultiHeadAttention):
         return tf.reshape(x, [*_leading_sizes(x), self._num_heads, self._key_dim])
 
     def call_for_first(
-        self, x: tf.Tensor, block_input: tf.Tensor, attention_mask: tf.Tensor
+        self,
+        x: tf.Tensor,
+        block_input: tf.Tensor,
+        attention_mask: tf.Tensor,
+        changes: Mapping[str, DenseChange] = NO_CHANGES,
     ) -> tf.Tensor:
         """Attention with one query in each row, without keys and values of all positions.
 
@@ -105,17 +131,21 @@ class Attention(tf_keras.layers.MultiHeadAttention):
         of to all positions. The head's result is the mean of W_v x over the positions, so W_v is
         applied to the mean of x. Shapes are as in `call_adapted`, with one query.
         """
-        query = tf.multiply(self._query_dense(x), 1.0 / math.sqrt(self._key_dim))
+        query = tf.multiply(self._dense("query", x, changes), 1.0 / math.sqrt(self._key_dim))
         block_input = tf.cast(block_input, query.dtype)
-        key, value = (tf.cast(d.kernel, query.dtype) for d in (self._key_dense, self._value_dense))
+        (key, key_bias), (value, value_bias) = (
+            self._projections[name].changed_weights(changes.get(name, UNCHANGED))
+            for name in ("key", "value")
+        )
+        key, value = (tf.cast(kernel, query.dtype) for kernel in (key, value))
         query_key = tf.einsum("bnh,dnh->bnd", query[:, 0], key)
         scores = products(query_key, block_input, transpose_y=True)
         # The same for all positions, so the softmax removes it; but b_k has a gradient.
-        scores += tf.reduce_sum(query[:, 0] * self._key_dense.bias, -1, keepdims=True)
+        scores += tf.reduce_sum(query[:, 0] * key_bias, -1, keepdims=True)
         weights = self._weights(scores[:, :, tf.newaxis], attention_mask, query.dtype)[:, :, 0]
         result = tf.einsum("bnd,dnh->bnh", products(weights, block_input), value)
-        result += tf.reduce_sum(weights, -1, keepdims=True) * self._value_dense.bias
-        return self._output_dense(result[:, tf.newaxis])
+        result += tf.reduce_sum(weights, -1, keepdims=True) * value_bias
+        return self._dense("attention_output", result[:, tf.newaxis], changes)
 
 
 def _join_heads(x: tf.Tensor) -> tf.Tensor:

@@ -10,6 +10,7 @@ import tensorflow as tf
 import tf_keras
 
 from adapter_bert_tf.adapters import gradients
+from adapter_bert_tf.adapters.modules import UNCHANGED, DenseChange
 
 # Keras casts the inputs of a layer to its compute dtype; skip connections stay float32.
 FLOAT32_INPUTS: dict[str, Any] = {"autocast": False}
@@ -66,14 +67,42 @@ class Dense(tf_keras.layers.EinsumDense):
         super().__init__(*args, **kwargs)
         self.product_dtype = product_dtype
 
-    def call(self, inputs: tf.Tensor, by_head: bool = False) -> tf.Tensor:
+    def call(
+        self,
+        inputs: tf.Tensor,
+        by_head: bool = False,
+        change: DenseChange = UNCHANGED,
+        training: bool | None = None,
+    ) -> tf.Tensor:
+        # The gradient of a changed kernel would be as large as the kernel.
+        of_output = change if training is True else UNCHANGED
+        kernel, bias = self.changed_weights(UNCHANGED if training is True else change)
         dtype = self.product_dtype or self.compute_dtype
-        x, kernel = (tf.cast(value, dtype) for value in (inputs, self.kernel))
+        x, kernel = (tf.cast(value, dtype) for value in (inputs, kernel))
         equation = BY_HEAD[self.equation] if by_head else self.equation
-        product = tf.cast(tf.einsum(equation, x, kernel), self.compute_dtype)
-        if self.bias.shape.rank == 1:
-            return tf.nn.bias_add(product, self.bias)  # The gradient of a sum has more operations.
-        return product + (self.bias[:, tf.newaxis] if by_head else self.bias)
+        if of_output.a is None:
+            product = tf.cast(tf.einsum(equation, x, kernel), self.compute_dtype)
+        else:
+            product = gradients.low_rank_product(equation, x, kernel, of_output.a, of_output.b)
+        beside = by_head and bias.shape.rank == 2  # Of heads in front of positions.
+        if bias.shape.rank == 1:
+            output = tf.nn.bias_add(product, bias)  # The gradient of a sum has more operations.
+        else:
+            output = product + (bias[:, tf.newaxis] if beside else bias)
+        if of_output.scale is None:
+            return output
+        scale = tf.reshape(of_output.scale, bias.shape)
+        return output * (scale[:, tf.newaxis] if beside else scale)
+
+    def changed_weights(self, change: DenseChange) -> tuple[tf.Tensor, tf.Tensor]:
+        """The kernel and the bias with a change."""
+        kernel, bias = self.kernel, self.bias
+        if change.a is not None:
+            kernel = kernel + tf.reshape(tf.matmul(change.a, change.b), kernel.shape)
+        if change.scale is not None:
+            scale = tf.reshape(change.scale, bias.shape)
+            kernel, bias = kernel * scale, bias * scale
+        return kernel, bias
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | {"product_dtype": self.product_dtype}

@@ -110,21 +110,29 @@ class AdapterEncoderBlock(layers.TransformerEncoderBlock):
         adapt = functools.partial(_adapt, module, layer, mask)
         in_training = gradients.IN_TRAINING if training is True else {}
         shared = (block_input, mask, in_training, computed)
+        # In half precision a change that is small beside the kernel would be lost in the sum.
+        is_exact = self.compute_dtype == "float32" and self.product_dtype is None
+        changes = module.dense_changes(layer) if is_exact else {}
 
-        if _changes_attention(module, layer):
+        def project(name: str, dense: Any, x: tf.Tensor) -> tf.Tensor:
+            if name in changes:
+                return dense(x, change=changes[name])
+            return adapt(name, x, dense(x))
+
+        if _changed_attention(module, layer) - changes.keys():
             output = self._attention_layer.call_adapted(x, block_input, mask, adapt)
         elif isinstance(computed, int) and computed == 1:
-            output = self._attention_layer.call_for_first(x, block_input, mask)
+            output = self._attention_layer.call_for_first(x, block_input, mask, changes)
         else:
-            output = self._attention_layer(x, block_input, attention_mask=mask)
+            output = self._attention_layer(x, block_input, attention_mask=mask, changes=changes)
         output = self._attention_dropout(output)
         sublayer = Sublayer(layer, "attention", output, x, attention_norm, *shared)
         x = attention_norm(tf.add_n([x, module.adapt_sublayer(sublayer)]))
 
-        intermediate = adapt("intermediate", x, self._intermediate_dense(x))
+        intermediate = project("intermediate", self._intermediate_dense, x)
         activation = self._intermediate_activation_layer(intermediate)
         activation = adapt("activation", intermediate, activation)
-        output = adapt("output", activation, self._output_dense(activation))
+        output = project("output", self._output_dense, activation)
         output = self._output_dropout(output)
         sublayer = Sublayer(layer, "feed_forward", output, x, output_norm, *shared)
         x = output_norm(tf.add_n([x, module.adapt_sublayer(sublayer)]))
@@ -154,9 +162,9 @@ def _adapt(
     )
 
 
-def _changes_attention(module: AdapterModule, layer: int) -> bool:
-    """Whether a module changes a projection of attention. Raises `ValueError` for unknown names."""
+def _changed_attention(module: AdapterModule, layer: int) -> set[str]:
+    """The projections of attention that change. Raises `ValueError` for unknown names."""
     names = set(module.projections(layer))
     if unknown := names - {name for known in PROJECTIONS.values() for name in known}:
         raise ValueError(f"Projections are {PROJECTIONS}. Received: {sorted(unknown)}")
-    return not names.isdisjoint(PROJECTIONS["attention"])
+    return names & set(PROJECTIONS["attention"])

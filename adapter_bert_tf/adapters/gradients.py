@@ -43,6 +43,22 @@ def keep(x: tf.Tensor, mask: tf.Tensor, scale: float) -> tf.Tensor:
     return tf.ensure_shape(_keep(x.dtype)(x, mask, tf.constant(scale, x.dtype)), x.shape)
 
 
+def low_rank_product(
+    equation: str, x: tf.Tensor, kernel: Tensor, a: Tensor, b: Tensor
+) -> tf.Tensor:
+    """`tf.einsum(equation, x, kernel + a b)`, with the gradients of two products (LoRA), float32.
+
+    A sum of kernels is smaller than a sum of outputs, but its gradient would be a product of the
+    kernel's size. `a` is `[inputs, rank]`, `b` `[rank, outputs]`; heads are side by side.
+    """
+    kernel, a, b = (tf.convert_to_tensor(value) for value in (kernel, a, b))
+    sizes = dict(
+        zip(equation.split("->")[0].replace(",", ""), [*x.shape, *kernel.shape], strict=True)
+    )
+    shape = [sizes[axis] for axis in equation.split("->")[1]]
+    return tf.ensure_shape(_low_rank_product(equation)(x, kernel, a, b), shape)
+
+
 # Functions that replace a plain one in training.
 IN_TRAINING = {ACTIVATION_FUNCTIONS["gelu"]: gelu, ACTIVATION_FUNCTIONS["gelu_erf"]: gelu_erf}
 
@@ -102,3 +118,54 @@ def _keep(dtype: tf.DType) -> Callable[..., tf.Tensor]:
         return scaled(x), lambda upstream: (scaled(upstream), None, None)
 
     return kept
+
+
+@functools.cache
+def _low_rank_product(equation: str) -> Callable[..., tf.Tensor]:
+    operands, result = equation.split("->")
+    left, right = operands.split(",")
+    rows = "".join(axis for axis in left if axis not in right)
+    inner = "".join(axis for axis in right if axis in left)
+    specs = [tf.TensorSpec([None] * rank, tf.float32) for rank in (len(left), len(right), 2, 2)]
+
+    @tf.function(input_signature=specs, autograph=False)
+    @tf.custom_gradient
+    def product(
+        x: tf.Tensor, kernel: tf.Tensor, a: tf.Tensor, b: tf.Tensor
+    ) -> tuple[tf.Tensor, Backward]:
+        changed = kernel + tf.reshape(tf.matmul(a, b), tf.shape(kernel))
+
+        def back(upstream: tf.Tensor) -> tuple[tf.Tensor, ...]:
+            above, below = _matrix(upstream, result, rows), _matrix(x, left, rows)
+            square = tf.reshape(changed, [tf.shape(a)[0], -1])
+            into = tf.matmul(above, square, transpose_b=True)
+            to_a = tf.matmul(above, b, transpose_b=True)
+            return (
+                _tensor(into, x, left, rows + inner),
+                tf.einsum(f"{left},{result}->{right}", x, upstream),
+                tf.matmul(below, to_a, transpose_a=True),
+                tf.matmul(tf.matmul(below, a), above, transpose_a=True),
+            )
+
+        return tf.einsum(equation, x, changed), back
+
+    return product
+
+
+def _matrix(x: tf.Tensor, axes: str, rows: str) -> tf.Tensor:
+    """`x` with the named rows first, and the other axes joined."""
+    order = [
+        *(axes.index(axis) for axis in rows),
+        *(i for i, a in enumerate(axes) if a not in rows),
+    ]
+    if order != sorted(order):
+        x = tf.transpose(x, order)
+    shape = tf.shape(x)
+    return tf.reshape(x, [tf.reduce_prod(shape[: len(rows)]), tf.reduce_prod(shape[len(rows) :])])
+
+
+def _tensor(matrix: tf.Tensor, like: tf.Tensor, axes: str, order: str) -> tf.Tensor:
+    """Undoes `_matrix`."""
+    sizes = tf.shape(like)
+    x = tf.reshape(matrix, [sizes[axes.index(axis)] for axis in order])
+    return x if order == axes else tf.transpose(x, [order.index(axis) for axis in axes])

@@ -88,6 +88,23 @@ class Projection:
     mask: tf.Tensor
 
 
+@dataclasses.dataclass(frozen=True)
+class DenseChange:
+    """A dense layer with changed weights, `(x (W + a b) + bias) * scale`; None leaves a part out.
+
+    Args:
+      a, b: `[inputs, rank]` and `[rank, outputs]`.
+      scale: `[outputs]`. Heads are side by side.
+    """
+
+    a: Tensor | None = None
+    b: Tensor | None = None
+    scale: Tensor | None = None
+
+
+UNCHANGED = DenseChange()
+
+
 class AdapterModule:
     """The computation of a method in a call; this class leaves the base as it is.
 
@@ -148,6 +165,13 @@ class AdapterModule:
         attends to them.
         """
         return projection.output
+
+    def dense_changes(self, layer: int) -> Mapping[str, DenseChange]:
+        """The projections whose change is one of weights, the same for all rows.
+
+        A block may use these changes, which cost less, instead of `adapt_projection`.
+        """
+        return {}
 
     def norm(self, name: str, base_norm: Any) -> Function:
         """The LayerNorm of a common name; `base_norm` is the base's layer."""
@@ -223,6 +247,9 @@ class ReplacingModule(WrappedModule):
     ) -> None:
         super().__init__(inner)
         self.norms, self.new_pooler = norms, new_pooler
+
+    def dense_changes(self, layer: int) -> Mapping[str, DenseChange]:
+        return self.inner.dense_changes(layer)
 
     def norm(self, name: str, base_norm: Any) -> Function:
         return self.norms[name](base_norm) if name in self.norms else base_norm

@@ -1,5 +1,7 @@
 """Gradients written out: those that TensorFlow derives from the plain functions."""
 
+import functools
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -73,6 +75,31 @@ def test_keep(mask):
     theirs = value_and_gradients(lambda x: x * tf.cast(mask, x.dtype) * 1.25, x)
     np.testing.assert_array_equal(ours[0], theirs[0])
     np.testing.assert_allclose(ours[1], theirs[1], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("equation", "x", "kernel"),
+    [
+        ("abc,cd->abd", (2, 3, 4), (4, 6)),
+        ("abc,cde->abde", (2, 3, 4), (4, 2, 3)),
+        ("abc,cde->adbe", (2, 3, 4), (4, 2, 3)),
+        ("abcd,cde->abe", (2, 3, 2, 2), (2, 2, 6)),
+        ("acbd,cde->abe", (2, 2, 3, 2), (2, 2, 6)),
+    ],
+)
+def test_low_rank_product(equation, x, kernel):
+    """With heads before or after positions, in the input or the output."""
+    rng = np.random.default_rng(0)
+    shapes = [x, kernel, (4, 2), (2, 6)]
+    inputs = [rng.normal(size=shape).astype(np.float32) for shape in shapes]
+
+    def plain(x, kernel, a, b):
+        return tf.einsum(equation, x, kernel + tf.reshape(a @ b, kernel.shape))
+
+    ours = value_and_gradients(functools.partial(gradients.low_rank_product, equation), *inputs)
+    theirs = value_and_gradients(plain, *inputs)
+    for actual, expected in zip(tf.nest.flatten(ours), tf.nest.flatten(theirs), strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
 
 
 @pytest.fixture

@@ -10,9 +10,12 @@ import tf_keras
 from adapter_bert_tf.adapters.attention import Attention
 from adapter_bert_tf.adapters.config import PRESETS
 from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
+from adapter_bert_tf.adapters.methods.ia3 import Ia3Config
+from adapter_bert_tf.adapters.methods.lora import LoraConfig
 from adapter_bert_tf.adapters.methods.mixed import MixedModule
 from adapter_bert_tf.adapters.modules import PROJECTIONS, AdapterModule, WrappedModule
 from adapter_bert_tf.adapters.task_encoder import new_encoder
+from adapter_bert_tf.adapters.variable_specs import DENSE_PATHS
 from adapter_bert_tf.analysis.layers.removal import AblatedModule
 from adapter_bert_tf.heads.classifier import Classifier
 from adapter_bert_tf.training.tuning import Tuning, select_trained
@@ -20,6 +23,7 @@ from tests import support
 from tests.adapters.encoder_test import SIZES, _numpy_forward, _randomize
 from tests.adapters.toy_methods import ToyLowRank, ToyPrefix, ToyRescaling
 from tests.refusals import raises_code
+from tests.training import tiny
 
 NAMES = [name for names in PROJECTIONS.values() for name in names]
 BLOCK = "bert/encoder/layer_0"
@@ -228,6 +232,38 @@ def test_attention_without_changes_takes_the_fast_path(module):
         one.encoder.blocks[0]((tf.zeros([1, 2, 16]), tf.ones([1, 1, 2])), module=one.module())
     with mock.patch.object(Attention, "call_for_first", side_effect=AssertionError):
         one(support.batch(), 1)
+
+
+CHANGES = {
+    "lora": LoraConfig(2, projections=tuple(DENSE_PATHS), alphas={"layer_1/query": 3.0}),
+    "lora of a layer": LoraConfig(2, layers=(1,)),
+    "ia3": Ia3Config(tuple(NAMES)),
+    "ia3 of queries": Ia3Config(("query", "attention_output"), layers=(0,)),
+}
+
+
+@pytest.mark.parametrize("output_range", [None, 1])
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("config", CHANGES.values(), ids=CHANGES)
+def test_changed_weights_equal_changed_outputs(config, training, output_range):
+    """Values and gradients; attention takes the fast path."""
+    encoder = tiny.without_dropout(new_encoder(SIZES, config))
+    _randomize(encoder)
+    module = encoder.module()
+
+    def run(module):
+        with tf.GradientTape() as tape:
+            inputs = support.batch()
+            output = encoder.encoder(inputs, output_range, module=module, training=training)
+            total = tf.reduce_sum(tf.sin(output["pooled_output"]))
+        trained = [encoder.named_variables()[name] for name in config.specs(SIZES)]
+        return [output["sequence_output"], *tape.gradient(total, trained)]
+
+    outputs = run(WrappedModule(module))
+    with mock.patch.object(Attention, "call_adapted", side_effect=AssertionError):
+        ours = run(module)
+    for actual, expected in zip(ours, outputs, strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-4)
 
 
 def operations(encoder, module):

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from adapter_bert_tf.adapters import fields
-from adapter_bert_tf.adapters.modules import PROJECTIONS, Projection
+from adapter_bert_tf.adapters.modules import PROJECTIONS, DenseChange, Projection
 from adapter_bert_tf.adapters.ops import ROWS
 from adapter_bert_tf.adapters.registry import module_for, register
 from adapter_bert_tf.adapters.variable_specs import (
@@ -100,3 +100,12 @@ class Ia3Module(fields.LayeredModule):
         with tf.name_scope(place):
             scale = tf.cast(self.values[f"adapters/{place}/scale"], projection.output.dtype)
             return projection.output * (scale[:, tf.newaxis] if self.stacked == ROWS else scale)
+
+    def dense_changes(self, layer: int) -> dict[str, DenseChange]:
+        if self.stacked:
+            return {}
+        return {
+            name: DenseChange(scale=self.values[f"adapters/layer_{layer}/{name}/scale"])
+            for name in self.projections(layer)
+            if name != "activation"
+        }

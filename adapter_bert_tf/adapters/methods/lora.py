@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from adapter_bert_tf.adapters import fields
-from adapter_bert_tf.adapters.modules import Projection
+from adapter_bert_tf.adapters.modules import DenseChange, Projection
 from adapter_bert_tf.adapters.ops import product
 from adapter_bert_tf.adapters.registry import module_for, register
 from adapter_bert_tf.adapters.variable_specs import (
@@ -226,3 +226,12 @@ class LoraModule(fields.LayeredModule):
             x = product(x, self.values[f"{prefix}/lora_a"], self.stacked)
             x *= self.config.factor_of(projection.layer, projection.name)
             return projection.output + product(x, self.values[f"{prefix}/lora_b"], self.stacked)
+
+    def dense_changes(self, layer: int) -> dict[str, DenseChange]:
+        if self.stacked or self.dropouts:
+            return {}
+        changes = {}
+        for name in self.projections(layer):
+            a, b = (self.values[f"adapters/layer_{layer}/{name}/lora_{part}"] for part in "ab")
+            changes[name] = DenseChange(a, b * self.config.factor_of(layer, name))
+        return changes
