@@ -5,10 +5,10 @@ import pytest
 
 from adapter_bert_tf.interop.adapterhub_files.lora import read_lora
 from adapter_bert_tf.interop.adapterhub_files.methods import read_adapter
+from tests.interop.hub_files import VERSION
 from tests.refusals import raises_code
 
 PATH = "bert.encoder.layer.0.attention.self.value.loras.a"
-VERSION = "adapters.1.3.0"
 SCALE = {"composition_mode": "scale", "attn_matrices": ["v"], "r": 1, "alpha": 1}
 
 

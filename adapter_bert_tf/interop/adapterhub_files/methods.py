@@ -1,6 +1,6 @@
 """The methods in AdapterHub's files: a row each, with gates, and several in a union."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -107,10 +107,10 @@ def read_adapter(
     require_sound(known, "configs must be a list of objects", given)
     if is_union:
         version = version or ""  # The library renames no activations in unions.
-    members, weights = [], Weights()
+    members, weights = list[ModuleConfig](), Weights()
     for options in given:
         member, own = _read_method(options, version, tensors, name, depth)
-        members.append(member)
+        members += member.members if isinstance(member, UnionConfig) else [member]
         weights |= own
     require(not tensors, "some weights are not supported", sorted(tensors)[:5])
     return (members[0] if len(members) == 1 else UnionConfig(tuple(members))), weights
@@ -156,33 +156,29 @@ def write_adapter(
     """The library's options and weights of an adapter. Raises `InputError`."""
     if not isinstance(adapter, UnionConfig):
         return _write_method(adapter, weights, sizes, name)
-    first, *others = adapter.members
-    if isinstance(first, InvertibleConfig) and len(others) == 1:
-        return _write_inverted(first, others[0], weights, sizes, name)
-    configs, tensors = [], Weights()
-    for member in adapter.members:
+    inverted = next((m for m in adapter.members if isinstance(m, InvertibleConfig)), None)
+    members = [member for member in adapter.members if member is not inverted]
+    holder = _holder(inverted, members) if inverted else None
+    configs, tensors = list[Options](), Weights()
+    for member in members:
         options, own = _write_method(member, weights, sizes, name)
+        if inverted and member is holder:
+            more, added = write_invertible(inverted, weights, name)
+            options, own = {**options, **more}, own | added
         configs.append(options)
         tensors |= own
-    return {"architecture": "union", "configs": configs}, tensors
+    (first, *others) = configs
+    return ({"architecture": "union", "configs": configs} if others else first), tensors
 
 
-def _write_inverted(
-    inverted: InvertibleConfig,
-    adapter: ModuleConfig,
-    weights: Mapping[str, np.ndarray],
-    sizes: BertConfig,
-    name: str,
-) -> tuple[Options, Weights]:
-    """As `write_adapter`, of a bottleneck with an invertible part, which is an option there."""
-    own = getattr(adapter, "activation", None)
-    same = isinstance(adapter, AdapterConfig) and own == inverted.activation
+def _holder(inverted: InvertibleConfig, members: Sequence[ModuleConfig]) -> AdapterConfig:
+    """The bottleneck that an invertible part is an option of there. Raises `InputError`."""
+    bottlenecks = (member for member in members if isinstance(member, AdapterConfig))
+    fitting = [member for member in bottlenecks if member.activation == inverted.activation]
     require(
-        same, "an invertible part must have the activation of a bottleneck", inverted.activation
+        fitting, "an invertible part must have the activation of a bottleneck", inverted.activation
     )
-    options, tensors = _write_method(adapter, weights, sizes, name)
-    more, added = write_invertible(inverted, weights, name)
-    return {**options, **more}, tensors | added
+    return fitting[0]
 
 
 def _write_method(
