@@ -258,6 +258,9 @@ def test_commands(tmp_path, capsys):
     assert main(["import", source, *labels, f"--output={ours}"]) == 0
     assert main(["verify", source]) == 1
     assert main(["verify", ours]) == 0
+    capsys.readouterr()
+    assert main(["list", str(tmp_path)]) == 0
+    assert f"{source}: of the library `peft`; `import` reads it" in capsys.readouterr().out
     exported = ["export", ours, "--format=peft", f"--base_model={BASE}", f"--output={back}"]
     assert main(exported) == 0
     given = safetensors.numpy.load_file(f"{back}/adapter_model.safetensors")
