@@ -102,6 +102,10 @@ class ModuleConfig:
         """Last parts of the names of two variables whose product is added to the base, if any."""
         return ()
 
+    def factor_values(self, values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Those of some variables that are `factors`."""
+        return {n: value for n, value in values.items() if n.rpartition("/")[2] in self.factors}
+
     @property
     def adds_positions(self) -> bool:
         """Whether keys and values get more positions."""
@@ -191,7 +195,8 @@ class ModuleConfig:
     ) -> tuple[ModuleConfig, dict[str, np.ndarray]] | None:
         """A configuration and values that add exactly the weighted sum of what adapters add.
 
-        None if the method has no such values; then the sum is taken of each variable.
+        `values` are the `factor_values` of each adapter. None if the method has no such values;
+        then the sum is taken of each variable.
         """
         return None
 

@@ -30,6 +30,7 @@ class VariableSpec:
         a normal.
       cut: whether that normal is truncated at two standard deviations.
       to_identity: for a square matrix W, `to_identity * ||I - W||^2` is added to the loss.
+      is_gate: whether it decides how much of a method's change is used; no change by itself.
 
     Raises:
       InputError: for an unknown group.
@@ -41,6 +42,7 @@ class VariableSpec:
     start: str | float = "zeros"
     cut: bool = True
     to_identity: float = 0.0
+    is_gate: bool = False
 
     def __post_init__(self) -> None:
         if self.group not in groups():

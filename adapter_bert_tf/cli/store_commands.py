@@ -48,8 +48,8 @@ def list_adapters(parsed: argparse.Namespace) -> int:
     print(ROW.format("task", "method", "size", "parameters", "kB", "result", "folder"))
     refused = 0
     for path in paths:
-        if is_adapterhub(path):
-            print(printable(f"{path}: of the library `adapters`; `import` reads it"))
+        if library := _library_of(path):
+            print(printable(f"{path}: of the library `{library}`; `import` reads it"))
             continue
         try:
             print(printable(_row(path)))
@@ -58,6 +58,13 @@ def list_adapters(parsed: argparse.Namespace) -> int:
             print(printable(f"{path}: refused. {error}"))
     print(f"{len(paths)} adapters{f', {refused} refused' if refused else ''}")
     return 1 if refused else 0
+
+
+def _library_of(folder: str) -> str | None:
+    """The other library that wrote a folder, if one did."""
+    if is_adapterhub(folder):
+        return "adapters"
+    return "peft" if is_peft(folder) else None
 
 
 def find(folder: str) -> list[str]:
@@ -141,7 +148,7 @@ def verify_adapters(parsed: argparse.Namespace) -> int:
     refused = 0
     for folder in parsed.folders:
         try:
-            if is_adapterhub(folder) or is_peft(folder):
+            if _library_of(folder):
                 raise Unsupported("It belongs to another library; `import` reads it.")
             saved = load_adapter(folder)
             check_task_directories(folder, saved)

@@ -48,6 +48,17 @@ def _without_prefix(folder):
     edit_weights(folder, WEIGHTS, lambda t: {k.removeprefix("bert."): v for k, v in t.items()})
 
 
+def _another_head(folder):
+    """The library saves all heads whose names begin with that of the adapter."""
+
+    def change(tensors):
+        own, others = "heads.houlsby.", ("heads.houlsby2.", "heads.houlsby_old.")
+        copies = {k.replace(own, other): 2 * v for k, v in tensors.items() for other in others}
+        return tensors | copies
+
+    edit_weights(folder, HEAD_WEIGHTS, change)
+
+
 def _options(**options):
     return lambda folder: edit_json(
         folder, CONFIG, **{f"config_{name}": value for name, value in options.items()}
@@ -73,6 +84,7 @@ SAME = {
             original_ln_before=True,
         ),
     ),
+    "another head whose name begins alike": ("houlsby", _another_head),
     "a head in capitals": (
         "houlsby",
         lambda d: edit_json(d, HEAD_CONFIG, config_activation_function="Tanh"),

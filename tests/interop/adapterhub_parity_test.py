@@ -11,6 +11,7 @@ from adapter_bert_tf.adapters.methods.gated import GatedConfig
 from adapter_bert_tf.adapters.methods.ia3 import Ia3Config
 from adapter_bert_tf.adapters.methods.lora import LoraConfig
 from adapter_bert_tf.adapters.methods.prefix import PrefixConfig
+from adapter_bert_tf.adapters.methods.union import UnionConfig
 from adapter_bert_tf.base import load_base
 from adapter_bert_tf.interop.adapterhub_files.exporting import TAKEN_NAMES, export_adapter, hub_name
 from adapter_bert_tf.interop.adapterhub_files.importing import import_adapter
@@ -83,6 +84,9 @@ CONFIGS = {
         leave_out=[1],
     ),
     "a union": lambda adapters: adapters.ConfigUnion(adapters.SeqBnConfig(reduction_factor=4)),
+    "an invertible part in a union": lambda adapters: adapters.ConfigUnion(
+        adapters.SeqBnInvConfig(reduction_factor=4), adapters.LoRAConfig(r=4, alpha=6)
+    ),
 }
 
 
@@ -248,6 +252,11 @@ EXPORTS = {  # Task type, number of labels, adapter.
     "tags with a prefix": ("tags", 3, PrefixConfig(2, reparametrized=False, layers=(1,))),
     "mix and match": ("classification", 2, PRESETS["mam"].adjusted(size=5)),
     "an invertible part": ("classification", 2, PRESETS["pfeiffer+inv"].adjusted(size=5)),
+    "an invertible part in a union": (
+        "classification",
+        2,
+        UnionConfig((LoraConfig(3, alpha=7), *PRESETS["pfeiffer+inv"].adjusted(size=5).members)),
+    ),
     "tags with an invertible part": ("tags", 3, PRESETS["houlsby+inv"].adjusted(layers=(0,))),
     "masked words": ("masked_words", 0, PRESETS["houlsby"]),
     "a language": ("masked_words", 0, PRESETS["pfeiffer+inv"].adjusted(size=5)),

@@ -3,13 +3,15 @@
 import numpy as np
 import pytest
 
+from adapter_bert_tf.adapters.languages.invertible import InvertibleConfig
 from adapter_bert_tf.adapters.methods.gated import GatedConfig
 from adapter_bert_tf.adapters.methods.lora import LoraConfig
 from adapter_bert_tf.adapters.methods.prefix import PrefixConfig
 from adapter_bert_tf.adapters.methods.union import UnionConfig
+from adapter_bert_tf.adapters.presets import PRESETS
 from adapter_bert_tf.interop.adapterhub_files.methods import read_adapter, write_adapter
 from adapter_bert_tf.interop.adapterhub_files.prefix import read_prefix
-from tests.interop.hub_files import BASE_CONFIG
+from tests.interop.hub_files import BASE_CONFIG, VERSION
 from tests.refusals import raises_code
 
 SELF = "prefix_tunings.a.self_prefix"
@@ -123,22 +125,61 @@ REFUSED = {  # Options, weights, and the code with the name of what is refused.
 def test_refused(case):
     options, tensors, said = REFUSED[case]
     with raises_code(said):
-        read_adapter(options, True, dict(tensors), "a", 1)
+        read_adapter(options, VERSION, dict(tensors), "a", 1)
+
+
+def made(config):
+    """Random weights of a configuration, by common name."""
+    rng = np.random.default_rng(0)
+    specs = config.specs(vars(BASE_CONFIG))
+    return {name: rng.normal(size=spec.shape).astype("f4") for name, spec in specs.items()}
 
 
 def test_a_gate_takes_the_place_of_the_factor():
     """Written as B times alpha / rank; read with alpha = rank."""
-    own, rng = "adapters/layer_0/query", np.random.default_rng(0)
+    own = "adapters/layer_0/query"
     lora = GatedConfig(LoraConfig(2, 6, projections=("query",), layers=(0,)))
     config = UnionConfig((GatedConfig(PrefixConfig(2, reparametrized=False, layers=(0,))), lora))
-    specs = config.specs(vars(BASE_CONFIG))
-    weights = {name: rng.normal(size=spec.shape).astype("f4") for name, spec in specs.items()}
+    weights = made(config)
     options, tensors = write_adapter(config, weights, BASE_CONFIG, "a")
     assert all(member["use_gating"] for member in options["configs"])
     tensors = {name: np.asarray(value) for name, value in tensors.items()}
-    read, values = read_adapter(options, True, tensors, "a", BASE_CONFIG.num_layers)
+    read, values = read_adapter(options, VERSION, tensors, "a", BASE_CONFIG.num_layers)
     assert read.members[1] == GatedConfig(LoraConfig(2, 2, projections=("query",), layers=(0,)))
     expected = weights | {f"{own}/lora_b": 3 * weights[f"{own}/lora_b"]}
     assert values.keys() == expected.keys()
     for name, value in expected.items():
         np.testing.assert_allclose(values[name], value, rtol=1e-6, err_msg=name)
+
+
+BEFORE, LAST = LoraConfig(2), PrefixConfig(2, reparametrized=False)
+INVERTIBLE = InvertibleConfig(2, "relu", identity_init=False)
+PFEIFFER_CONFIG = PRESETS["pfeiffer"].adjusted(size=5)
+INVERTED = {  # Members, and those that are read back.
+    "first": ((INVERTIBLE, PFEIFFER_CONFIG, BEFORE), (INVERTIBLE, PFEIFFER_CONFIG, BEFORE)),
+    "among others": (
+        (BEFORE, INVERTIBLE, LAST, PFEIFFER_CONFIG),
+        (BEFORE, LAST, INVERTIBLE, PFEIFFER_CONFIG),
+    ),
+    "alone": ((INVERTIBLE, PFEIFFER_CONFIG), (INVERTIBLE, PFEIFFER_CONFIG)),
+}
+
+
+@pytest.mark.parametrize("case", INVERTED)
+def test_an_invertible_part_is_an_option_of_its_bottleneck(case):
+    members, expected = INVERTED[case]
+    config = UnionConfig(members)
+    weights = made(config)
+    options, tensors = write_adapter(config, weights, BASE_CONFIG, "a")
+    tensors = {name: np.asarray(value) for name, value in tensors.items()}
+    read, values = read_adapter(options, VERSION, tensors, "a", BASE_CONFIG.num_layers)
+    assert read == UnionConfig(expected)
+    assert values.keys() == weights.keys()
+    for name, value in weights.items():
+        np.testing.assert_array_equal(values[name], value, err_msg=name)
+
+
+def test_an_invertible_part_without_a_bottleneck():
+    config = UnionConfig((InvertibleConfig(2, "tanh"), BEFORE, PFEIFFER_CONFIG))
+    with raises_code("unsupported", "activation"):
+        write_adapter(config, made(config), BASE_CONFIG, "a")

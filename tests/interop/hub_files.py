@@ -9,6 +9,7 @@ from adapter_bert_tf.base.config import read_config
 from tests.support import GOLDEN
 
 HUB = GOLDEN.parent / "adapterhub"  # make.py there says how it was made.
+VERSION = "adapters.1.3.0"  # Of the library, as its files name it.
 BASE_CONFIG = read_config(str(HUB / "base" / "config.json"))
 
 

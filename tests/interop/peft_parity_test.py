@@ -1,6 +1,7 @@
 """Adapters of PEFT itself, on a tiny base: the same logits in both directions."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -11,8 +12,10 @@ from adapter_bert_tf.interop.peft_files.importing import import_peft
 from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.store import load_adapter, save_adapter
 from tests.interop.adapterhub_parity_test import BASE, IDS, INPUTS, _randomize
+from tests.runs import ROOT
 
 pytestmark = pytest.mark.parity
+PAGE = ROOT / "docs" / "from_peft.md"
 MODELS = {
     "SEQ_CLS": "BertForSequenceClassification",
     "QUESTION_ANS": "BertForQuestionAnswering",
@@ -53,6 +56,23 @@ CASES = {
         },
         "QUESTION_ANS",
     ),
+    "all linear layers": (
+        "Lora",
+        {"r": 4, "lora_alpha": 6, "target_modules": "all-linear", "use_rslora": True},
+        "SEQ_CLS",
+    ),
+    "patterns of all linear layers": (
+        "Lora",
+        {
+            "r": 4,
+            "target_modules": ["query", "dense"],
+            "rank_pattern": {"pooler.dense": 2},
+            "alpha_pattern": {"pooler.dense": 32},
+        },
+        "SEQ_CLS",
+    ),
+    "MiCA": ("Lora", {"r": 4, "init_lora_weights": "mica"}, "SEQ_CLS"),
+    "all LayerNorms": ("Lora", {"r": 4, "modules_to_save": ["LayerNorm"]}, "SEQ_CLS"),
     "a trained pooler and LayerNorms": (
         "Lora",
         {"r": 4, "modules_to_save": ["classifier", "pooler", "output.LayerNorm"]},
@@ -127,3 +147,37 @@ def test_both_ways(case, base, tmp_path):
     _assert_same(_logits(torch, again), expected)
     options = json.loads((tmp_path / "back" / "adapter_config.json").read_text())
     assert options["peft_type"] == CASES[case][0].upper()
+    own_export = import_peft(str(tmp_path / "back"), base)
+    assert own_export.weights.keys() == saved.weights.keys()
+    for name, value in saved.weights.items():
+        np.testing.assert_array_equal(own_export.weights[name], value, err_msg=name)
+
+
+@pytest.mark.parametrize("start", ["pissa", "olora", "lora_ga"])
+def test_conversion_of_the_page(start, base, tmp_path, monkeypatch):
+    """Starts that change the base, converted by the code of docs/from_peft.md."""
+    import peft
+    import torch
+    import transformers
+
+    monkeypatch.chdir(tmp_path)
+    (code,) = re.findall("```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    plain = transformers.BertForSequenceClassification.from_pretrained(BASE, num_labels=3)
+    config = peft.LoraConfig(r=4, lora_alpha=8, init_lora_weights=start, task_type="SEQ_CLS")
+    if start == "lora_ga":
+        from peft.tuners.lora.loraga import preprocess_loraga
+
+        config.lora_ga_config = peft.LoraGAConfig()
+        step = {"input_ids": torch.tensor(IDS).long(), "labels": torch.tensor([0, 2])}
+        preprocess_loraga(plain, config, lambda: plain(**step).loss.backward())
+    model = peft.get_peft_model(plain, config)
+    model.save_pretrained("./START")
+    torch.manual_seed(0)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.requires_grad:
+                parameter.add_(torch.randn_like(parameter) * 0.1)
+    expected = _logits(torch, model.eval())
+    exec(code, {"model": model})
+    saved = import_peft("THEIRS", base)
+    _assert_same(_ours(saved, base, tmp_path / "ours"), expected)

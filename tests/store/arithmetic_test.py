@@ -17,6 +17,8 @@ CASES = [
     # Kept: 4 and 2 of the first, -2 and -3 of the second; the first place is elected positive.
     ("ties", (), 0.5, [4.0, -3.0, 2.0, 0.0]),
     ("ties", (), 1.0, [4.0, -2.0, 1.5, 0.375]),
+    # At least one value is kept: 4 of the first, -3 of the second.
+    ("ties", (), 0.1, [4.0, -3.0, 0.0, 0.0]),
     ("ties", (0.5, 2.0), 1.0, [2.0, -3.25, 1.5, 0.375]),
     ("dare", (), 1.0, [1.0, -2.0, 1.5, 0.375]),
 ]

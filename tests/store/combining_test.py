@@ -4,10 +4,14 @@ import numpy as np
 import pytest
 
 from adapter_bert_tf.adapters.config import AdapterConfig
+from adapter_bert_tf.adapters.languages.stack import StackConfig
+from adapter_bert_tf.adapters.methods.gated import GatedConfig
 from adapter_bert_tf.adapters.methods.ia3 import Ia3Config
 from adapter_bert_tf.adapters.methods.lora import LoraConfig
+from adapter_bert_tf.adapters.methods.per_task import PerTaskConfig
+from adapter_bert_tf.adapters.methods.union import UnionConfig
 from adapter_bert_tf.adapters.presets import PRESETS
-from adapter_bert_tf.store import SavedAdapter
+from adapter_bert_tf.store import SavedAdapter, contents
 from adapter_bert_tf.store.combining.combine import average
 from tests import support
 from tests.interop.adapterhub_parity_test import BASE
@@ -36,6 +40,7 @@ def made(base, adapter, count=2):
         values = {
             name: (spec.start == "ones") + random.normal(size=spec.shape).astype("f4") / 10
             for name, spec in adapter.specs(config["base"]).items()
+            if spec.group not in adapter.borrowed_groups
         }
         head = {f"head/{name}": random.normal(size=3).astype("f4") for name in ("kernel", "bias")}
         saved.append(SavedAdapter(config, values | head))
@@ -44,8 +49,6 @@ def made(base, adapter, count=2):
 
 def changes(saved):
     """What an adapter adds to the kernels of the base, by the kernel's name."""
-    from adapter_bert_tf.store import contents
-
     adapter = contents.adapter_of(saved.config)
     sizes = saved.config["base"]
     values = {name: saved.weights[name] for name in adapter.specs(sizes)}
@@ -68,6 +71,88 @@ def test_the_sum_of_loras_adds_the_sum_of_what_they_add(case, shares, base):
         np.testing.assert_allclose(change, one * first[name] + two * second[name], atol=1e-6)
 
 
+LORA = LoraConfig(2, 6.0)
+COMPOSITES = {
+    "a stack": StackConfig(AdapterConfig(4), LORA, "en"),
+    "gates": GatedConfig(LORA),
+    "a union": UnionConfig((AdapterConfig(3), LORA, LoraConfig(3, 5.0, projections=("key",)))),
+    "a union with gates": UnionConfig((GatedConfig(AdapterConfig(3)), GatedConfig(LORA))),
+    "a stack on a union": StackConfig(AdapterConfig(4), UnionConfig((LORA, Ia3Config())), "en"),
+    "tasks": PerTaskConfig(LORA, ("a", "b")),
+}
+
+
+def loras_of(adapter):
+    """The configurations of LoRA in a composite one."""
+    if isinstance(adapter, LoraConfig):
+        return [adapter]
+    inner = getattr(adapter, "members", ())
+    inner += tuple(getattr(adapter, name, None) for name in ("member", "above", "adapter"))
+    return [lora for part in inner for lora in loras_of(part)] if any(inner) else []
+
+
+def products(saved):
+    """What each LoRA adds, before its gates, by the beginning of its variables' names."""
+    loras = loras_of(contents.adapter_of(saved.config))
+    found = {}
+    for name in (name for name in saved.weights if name.endswith("/lora_a")):
+        path = name.removesuffix("/lora_a")
+        *_, layer, projection = path.split("/")
+        (lora,) = (lora for lora in loras if projection in lora.projections)
+        a, b = (saved.weights[f"{path}/lora_{part}"].astype("f8") for part in "ab")
+        found[path] = lora.factor_of(int(layer.removeprefix("layer_")), projection) * (a @ b)
+    return found
+
+
+@pytest.mark.parametrize("method", ["sum", "ties", "dare"])
+@pytest.mark.parametrize("case", COMPOSITES)
+def test_a_share_counts_once_for_the_product_of_factors(case, method, base):
+    """Of two adapters of which one has no share, or of which the other is equal."""
+    first, second = made(base, COMPOSITES[case])
+    shares = (2.0, 0.0) if method == "sum" else (1.5, 0.5)
+    combined = average([first, second if method == "sum" else first], method, shares, density=1.0)
+    # TIES takes the mean: of the roots of the shares, for factors.
+    expected = {"sum": 2.0, "dare": (1.5**0.5 + 0.5**0.5) ** 2}
+    expected["ties"] = expected["dare"] / 4
+    added = products(combined)
+    assert added and added.keys() == products(first).keys()
+    for path, product in products(first).items():
+        np.testing.assert_allclose(added[path], expected[method] * product, atol=1e-6)
+    shapes = {
+        n: s.shape
+        for n, s in contents.adapter_of(combined.config).specs(combined.config["base"]).items()
+        if not n.startswith("below/")
+    }
+    assert {n: v.shape for n, v in combined.weights.items() if n in shapes} == shapes
+
+
+@pytest.mark.parametrize("shares", [(), (0.7, -0.3)])
+@pytest.mark.parametrize("case", COMPOSITES)
+def test_the_sum_of_loras_in_other_methods(case, shares, base):
+    """Their products add up; other variables add up each by itself, gates get the mean."""
+    first, second = made(base, COMPOSITES[case])
+    one, two = shares or (0.5, 0.5)
+    combined = average([first, second], "sum", shares)
+    for path, product in products(combined).items():
+        expected = one * products(first)[path] + two * products(second)[path]
+        np.testing.assert_allclose(product, expected, atol=1e-6, err_msg=path)
+    for name in (name for name in combined.weights if "lora_" not in name):
+        one_of, two_of = (saved.weights[name].astype("f8") for saved in (first, second))
+        is_mean = "/gate_" in name or name.startswith("head/")
+        total = one + two if is_mean else 1.0
+        start = 1.0 if name.endswith("/scale") else 0.0
+        expected = (one * (one_of - start) + two * (two_of - start)) / total + start
+        np.testing.assert_allclose(combined.weights[name], expected, atol=1e-5, err_msg=name)
+
+
+def test_ties_keeps_variables_of_one_element(base):
+    """Half of one value is none."""
+    first, second = made(base, AdapterConfig(1))
+    biases = [name for name in first.weights if name.endswith("/down_bias")]
+    combined = average([first, second], "ties").weights
+    assert biases and all(combined[name].any() for name in biases)
+
+
 @pytest.mark.parametrize("method", ["mean", "sum", "ties", "dare"])
 @pytest.mark.parametrize(
     "adapter",
@@ -76,11 +161,12 @@ def test_the_sum_of_loras_adds_the_sum_of_what_they_add(case, shares, base):
 def test_equal_adapters_stay_as_they_are(method, adapter, base):
     (saved,) = made(base, adapter, 1)
     combined = average([saved, saved], method, density=1.0)
-    if method == "sum" and isinstance(adapter, LoraConfig):
-        for name, change in changes(saved).items():
-            np.testing.assert_allclose(changes(combined)[name], change, atol=1e-6)
-        return
+    for path, product in products(saved).items():
+        np.testing.assert_allclose(products(combined)[path], product, atol=1e-6, err_msg=path)
+    is_exact = method == "sum"  # Then the ranks of LoRA add up.
     for name, value in saved.weights.items():
+        if is_exact and "/lora_" in name:
+            continue
         np.testing.assert_allclose(combined.weights[name], value, atol=1e-6, err_msg=name)
 
 
@@ -98,7 +184,7 @@ def test_what_starts_at_one_stays_near_it(method, base):
 
 
 def test_a_share_counts_for_the_product_of_factors_in_a_union(base):
-    """Of equal adapters `ties` takes the mean of the shares; of factors, that of their roots."""
+    """Of equal factors `ties` takes the mean of the shares' roots; gates stay as they are."""
     (saved,) = made(base, PRESETS["unipelt"].stored_config(), 1)
     combined = average([saved, saved], "ties", (0.25, 0.75), density=1.0).weights
     factors = {name for name in saved.weights if name.endswith("/lora_a")}
@@ -107,7 +193,7 @@ def test_a_share_counts_for_the_product_of_factors_in_a_union(base):
         np.testing.assert_allclose(combined[name], root * saved.weights[name], atol=1e-6)
     gates = {name for name in saved.weights if name.endswith("gate_kernel")}
     for name in gates:
-        np.testing.assert_allclose(combined[name], 0.5 * saved.weights[name], atol=1e-6)
+        np.testing.assert_allclose(combined[name], saved.weights[name], atol=1e-6)
     assert factors and gates
 
 

@@ -122,6 +122,16 @@ class StackConfig(ModuleConfig):
         own = {name: value for name, value in values.items() if name not in below}
         return self.above.stored_values(own) | below
 
+    @property
+    def factors(self) -> tuple[str, ...]:
+        return self.above.factors
+
+    def weighted_sum(
+        self, values: Sequence[Mapping[str, np.ndarray]], shares: Sequence[float]
+    ) -> tuple[StackConfig, dict[str, np.ndarray]] | None:
+        summed = self.above.weighted_sum(values, shares)
+        return summed and (dataclasses.replace(self, above=summed[0]), summed[1])
+
     def summary(self) -> str:
         return f"{self.above.summary()}; on {self.name}: {self.below.summary()}"
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
+
+import numpy as np
 
 from adapter_bert_tf.adapters import fields
 from adapter_bert_tf.adapters.modules import AdapterModule, Function, Projection, Sublayer
@@ -62,9 +64,9 @@ class GatedConfig(ModuleConfig):
         for layer, place in dict.fromkeys(self._places(specs)):
             width, prefix = projection_widths(place, sizes)[0], f"adapters/layer_{layer}/{place}"
             gates[f"{prefix}/gate_kernel"] = VariableSpec(
-                (width, 1), "adapters", layer, self.gate_init_scale, cut=False
+                (width, 1), "adapters", layer, self.gate_init_scale, cut=False, is_gate=True
             )
-            gates[f"{prefix}/gate_bias"] = VariableSpec((1,), "adapters", layer)
+            gates[f"{prefix}/gate_bias"] = VariableSpec((1,), "adapters", layer, is_gate=True)
         return specs | gates
 
     def _places(self, specs: Mapping[str, VariableSpec]) -> Iterator[tuple[int, str]]:
@@ -123,6 +125,13 @@ class GatedConfig(ModuleConfig):
 
     def stored_values(self, values: Mapping[str, Tensor]) -> dict[str, Tensor]:
         return self.member.stored_values(values)
+
+    def weighted_sum(
+        self, values: Sequence[Mapping[str, np.ndarray]], shares: Sequence[float]
+    ) -> tuple[GatedConfig, dict[str, np.ndarray]] | None:
+        """That of the method, before its gates."""
+        summed = self.member.weighted_sum(values, shares)
+        return summed and (self._with(summed[0]), summed[1])
 
     def summary(self) -> str:
         return f"gated {self.member.summary()}"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+
+import numpy as np
 
 from adapter_bert_tf.adapters.methods.multitask import (
     TASK_IDS,
@@ -50,6 +52,24 @@ class PerTaskConfig(TaskAdaptersConfig):
             stored = self.adapter.stored_values(own)
             others |= {f"{TASKS}/{task}/{name}": value for name, value in stored.items()}
         return others
+
+    @property
+    def factors(self) -> tuple[str, ...]:
+        return self.adapter.factors
+
+    def weighted_sum(
+        self, values: Sequence[Mapping[str, np.ndarray]], shares: Sequence[float]
+    ) -> tuple[PerTaskConfig, dict[str, np.ndarray]] | None:
+        """The sum of each task's adapters."""
+        by_task = [self.values_by_task(each) for each in values]
+        adapter, sums = self.adapter, dict[str, np.ndarray]()
+        for task in self.tasks:
+            summed = self.adapter.weighted_sum([each[task] for each in by_task], shares)
+            if summed is None:
+                return None
+            adapter, own = summed
+            sums |= {f"{TASKS}/{task}/{name}": value for name, value in own.items()}
+        return dataclasses.replace(self, adapter=adapter), sums
 
     def summary(self) -> str:
         return f"one for each of {', '.join(self.tasks)}: {self.adapter.summary()}"

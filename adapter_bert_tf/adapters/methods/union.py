@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar
 
+import numpy as np
+
 from adapter_bert_tf.adapters.modules import (
     PROJECTIONS,
     AdapterModule,
@@ -135,6 +137,18 @@ class UnionConfig(ModuleConfig):
         for member in self.members:
             values = member.stored_values(values)
         return dict(values)
+
+    def weighted_sum(
+        self, values: Sequence[Mapping[str, np.ndarray]], shares: Sequence[float]
+    ) -> tuple[UnionConfig, dict[str, np.ndarray]]:
+        """The sums of the members that have one."""
+        members, sums = [], dict[str, np.ndarray]()
+        for member in self.members:
+            own = [member.factor_values(each) for each in values]
+            summed = member.weighted_sum(own, shares)
+            members.append(summed[0] if summed else member)
+            sums |= summed[1] if summed else {}
+        return UnionConfig(tuple(members)), sums
 
     def summary(self) -> str:
         return "; ".join(member.summary() for member in self.members)

@@ -44,14 +44,18 @@ LEARNED_SCALES = ("learned", "channel")  # One number, or one for each position 
 
 
 def read_bottleneck(
-    hub: Mapping[str, Any], has_version: bool, tensors: dict[str, np.ndarray], name: str, depth: int
+    hub: Mapping[str, Any],
+    version: str | None,
+    tensors: dict[str, np.ndarray],
+    name: str,
+    depth: int,
 ) -> tuple[AdapterConfig, dict[str, np.ndarray]]:
     """Reads the configuration and the weights, by common name, of an adapter in `depth` layers.
 
     `hub` are the library's options, `tensors` all of its weights. Learned scales become part of the
     up projections. Raises `InputError` for an unsupported option or weight.
     """
-    options = common_options(hub, has_version, depth)
+    options = common_options(hub, version, depth)
     scale = hub.get("scaling", 1.0)
     is_learned = scale in LEARNED_SCALES
     require(
@@ -81,12 +85,12 @@ def read_bottleneck(
     return adapter, weights
 
 
-def common_options(hub: Mapping[str, Any], has_version: bool, depth: int) -> dict[str, Any]:
+def common_options(hub: Mapping[str, Any], version: str | None, depth: int) -> dict[str, Any]:
     """What all adapters between two kernels have, as fields of their configurations.
 
-    `has_version` is whether the file names the version of the library. Raises `InputError`.
+    `version` is that of the library, None in files without one. Raises `InputError`.
     """
-    renamed = {} if has_version else UNVERSIONED_ACTIVATIONS
+    renamed = UNVERSIONED_ACTIVATIONS if version is None else {}
     activation = str(hub.get("non_linearity"))
     activation = renamed.get(activation, activation).lower()
     _check_options(hub)

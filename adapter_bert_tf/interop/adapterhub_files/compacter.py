@@ -44,7 +44,7 @@ def read_compacter(
     invalid = {k: hub.get(k) for k, value in REQUIRED_OPTIONS.items() if hub.get(k, value) != value}
     require(not invalid, f"these options of Compacter must be {REQUIRED_OPTIONS}", invalid)
     rest = {k: v for k, v in hub.items() if k not in REQUIRED_OPTIONS}
-    options = bottleneck.common_options(rest, has_version=True, depth=depth)
+    options = bottleneck.common_options(rest, version="", depth=depth)
     prefix = layout.bert_prefix(tensors)
     layers = range(depth) if options["layers"] is None else options["layers"]
     weights: Weights = {RULE: _pop(tensors, f"{prefix}shared_parameters.{name}.phm_rule", 3)}

@@ -82,7 +82,7 @@ def read_head(folder: str, name: str, base: Base) -> HubHead:
     head_type = str(options.get("head_type"))
     known_types = [*TYPES, HEAD_TYPE]
     require(head_type in known_types, f"head_type must be one of {known_types}", head_type)
-    tensors = layout.read_weights(folder, layout.HEAD_WEIGHTS)
+    tensors = _without_other_heads(layout.read_weights(folder, layout.HEAD_WEIGHTS), name)
     if head_type == HEAD_TYPE:
         weights = read_word_head(options, tensors, name, base)
         require(not tensors, "some weights of the head are not supported", sorted(tensors)[:5])
@@ -97,6 +97,12 @@ def read_head(folder: str, name: str, base: Base) -> HubHead:
     labels = list(fixed) if fixed else _labels(options.get("label2id"), count)
     require(len(labels) == count, f"a head of this type has {len(labels)} outputs", count)
     return HubHead(TYPES[head_type], labels, weights)
+
+
+def _without_other_heads(tensors: dict[str, np.ndarray], name: str) -> dict[str, np.ndarray]:
+    """The weights without those of heads whose names begin alike: the library saves them, too."""
+    own, alike = f"heads.{name}.", f"heads.{name}"
+    return {n: v for n, v in tensors.items() if n.startswith(own) or not n.startswith(alike)}
 
 
 def _names(

@@ -58,8 +58,9 @@ def import_adapter(
     require(width == hidden_size, f"hidden_size must be {hidden_size}, the base's", width)
     name, options = str(file_config.get("name")), file_config.get("config")
     require_sound(isinstance(options, dict), "config must be an object", options)
-    tensors, has_version = layout.read_weights(folder, WEIGHTS), "version" in file_config
-    adapter, weights = read_adapter(options or {}, has_version, tensors, name, depth)
+    version = str(file_config["version"]) if "version" in file_config else None
+    tensors = layout.read_weights(folder, WEIGHTS)
+    adapter, weights = read_adapter(options or {}, version, tensors, name, depth)
     head = read_head(folder, name, base)
     kind = TASK_TYPES[head.task_type]
     needs_pooler = not head.has_pooler and "pooler" not in kind.unused
@@ -74,7 +75,7 @@ def import_adapter(
         adapter,
         head.task_type,
         inputs=kind.inputs_for(all_labels) | known,
-        versions=installed_versions() | {"imported from": str(file_config.get("version"))},
+        versions=installed_versions() | {"imported from": str(version)},
     )
     config = contents.named(config, name)
     files = (layout.CONFIG, WEIGHTS, HEAD_CONFIG, layout.HEAD_WEIGHTS)

@@ -4,6 +4,7 @@ The library has one architecture for both: products that are added, or vectors t
 """
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -26,12 +27,17 @@ MODULES = {
 }
 # Supported values of the library's options.
 REQUIRED_OPTIONS = {"use_dora": False, "vera_d": None, "vera_b": None}
+# Versions that trained without the factor of alpha (adapters#770); 1.1.0 was the first with it.
+WITHOUT_ALPHA = re.compile(r"adapters\.(0\.|1\.0\.|1\.1\.0\.?dev).*")
 
 
 def read_lora(
-    hub: Mapping[str, Any], tensors: Weights, name: str, depth: int
+    hub: Mapping[str, Any], version: str | None, tensors: Weights, name: str, depth: int
 ) -> tuple[LoraConfig | Ia3Config, Weights]:
-    """Reads the configuration and the weights, by common name. Raises `InputError`."""
+    """Reads the configuration and the weights, by common name. Raises `InputError`.
+
+    Files of a version that trained without the factor of alpha are read without it, in unions too.
+    """
     invalid = {k: hub[k] for k, value in REQUIRED_OPTIONS.items() if hub.get(k, value) != value}
     require(not invalid, "these options of LoRA are not supported", invalid)
     layers = layout.layers_of(hub, depth)
@@ -39,8 +45,12 @@ def read_lora(
     require(projections, f"LoRA must change some of {list(MODULES)}", hub.get("attn_matrices"))
     mode = hub.get("composition_mode", "add")
     require(mode in ("add", "scale"), "composition_mode must be add or scale", mode)
-    is_scale, alpha, is_gated = mode == "scale", hub.get("alpha", 1), bool(hub.get("use_gating"))
+    is_scale, is_gated = mode == "scale", bool(hub.get("use_gating"))
     require(not (is_scale and is_gated), "(IA)^3 with gates is not supported", hub)
+    usual = 1 if is_scale else 8
+    # A gate replaces alpha / r.
+    is_plain = is_gated or WITHOUT_ALPHA.fullmatch(version or "")
+    alpha = hub.get("r" if is_plain else "alpha", usual)
     is_number = isinstance(alpha, int | float) and np.isfinite(alpha)
     require_sound(is_number, "alpha must be a number", alpha)
     prefix = layout.bert_prefix(tensors)
@@ -59,8 +69,8 @@ def read_lora(
     if is_scale:
         return Ia3Config(projections, layers=kept), weights
     config = LoraConfig(
-        rank=hub.get("r", 8),
-        alpha=hub.get("r", 8) if is_gated else hub.get("alpha", 8),  # A gate replaces alpha / r.
+        rank=hub.get("r", usual),
+        alpha=alpha,
         dropout=hub.get("dropout") or 0.0,
         projections=projections,
         layers=kept,

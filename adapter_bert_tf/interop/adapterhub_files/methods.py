@@ -1,6 +1,6 @@
 """The methods in AdapterHub's files: a row each, with gates, and several in a union."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -34,8 +34,8 @@ class Method(NamedTuple):
     Args:
       configs: classes of our configurations.
       fits: function of the library's options: whether they are of this method.
-      read: function of (options, whether the file names a version, weights, name, number of
-        layers), which removes the weights that it reads, to our configuration and weights.
+      read: function of (options, version of the library or None, weights, name, number of layers),
+        which removes the weights that it reads, to our configuration and weights.
       write: function of (configuration, weights, base, name) to options and weights.
       gate_path: function of (layer, place, name, beginning) to the library's path of a gate.
       before_gate: function of (configuration, weights) to those that the library's gates multiply.
@@ -43,7 +43,7 @@ class Method(NamedTuple):
 
     configs: tuple[type[ModuleConfig], ...]
     fits: Callable[[Options], bool]
-    read: Callable[[Options, bool, Weights, str, int], tuple[ModuleConfig, Weights]]
+    read: Callable[[Options, str | None, Weights, str, int], tuple[ModuleConfig, Weights]]
     write: Callable[[Any, Mapping[str, np.ndarray], BertConfig, str], tuple[Options, Weights]]
     gate_path: Callable[[int, str, str, str], str]
     before_gate: Callable[[Any, Mapping[str, np.ndarray]], tuple[Any, Mapping[str, np.ndarray]]]
@@ -69,7 +69,7 @@ METHODS = (
     Method(
         (CompacterConfig,),
         lambda hub: hub.get("architecture") is None and hub.get("phm_layer") is True,
-        lambda hub, has_version, tensors, name, depth: read_compacter(hub, tensors, name, depth),
+        lambda hub, version, tensors, name, depth: read_compacter(hub, tensors, name, depth),
         write_compacter,
         _adapter_gate,
         _unchanged,
@@ -77,7 +77,7 @@ METHODS = (
     Method(
         (LoraConfig, Ia3Config),
         lambda hub: hub.get("architecture") == "lora",
-        lambda hub, has_version, tensors, name, depth: lora.read_lora(hub, tensors, name, depth),
+        lora.read_lora,
         lambda adapter, weights, sizes, name: lora.write_lora(
             adapter, weights, sizes.num_layers, name
         ),
@@ -87,9 +87,7 @@ METHODS = (
     Method(
         (PrefixConfig,),
         lambda hub: hub.get("architecture") == "prefix_tuning",
-        lambda hub, has_version, tensors, name, depth: prefix.read_prefix(
-            hub, tensors, name, depth
-        ),
+        lambda hub, version, tensors, name, depth: prefix.read_prefix(hub, tensors, name, depth),
         lambda adapter, weights, sizes, name: prefix.write_prefix(
             adapter, weights, sizes.num_layers, name
         ),
@@ -100,24 +98,26 @@ METHODS = (
 
 
 def read_adapter(
-    hub: Options, has_version: bool, tensors: Weights, name: str, depth: int
+    hub: Options, version: str | None, tensors: Weights, name: str, depth: int
 ) -> tuple[ModuleConfig, Weights]:
     """Reads an adapter's configuration and weights; see `Method.read`. Raises `InputError`."""
     is_union = hub.get("architecture") == "union"
     given: Any = hub.get("configs") if is_union else [hub]
     known = isinstance(given, list) and given and all(isinstance(m, dict) for m in given)
     require_sound(known, "configs must be a list of objects", given)
-    members, weights = [], Weights()
+    if is_union:
+        version = version or ""  # The library renames no activations in unions.
+    members, weights = list[ModuleConfig](), Weights()
     for options in given:
-        member, own = _read_method(options, has_version or is_union, tensors, name, depth)
-        members.append(member)
+        member, own = _read_method(options, version, tensors, name, depth)
+        members += member.members if isinstance(member, UnionConfig) else [member]
         weights |= own
     require(not tensors, "some weights are not supported", sorted(tensors)[:5])
     return (members[0] if len(members) == 1 else UnionConfig(tuple(members))), weights
 
 
 def _read_method(
-    hub: Options, has_version: bool, tensors: Weights, name: str, depth: int
+    hub: Options, version: str | None, tensors: Weights, name: str, depth: int
 ) -> tuple[ModuleConfig, Weights]:
     """As `read_adapter`, of one method with or without gates."""
     method = next((method for method in METHODS if method.fits(hub)), None)
@@ -127,7 +127,7 @@ def _read_method(
     is_gated: Any = hub.get("use_gating", False)
     require(isinstance(is_gated, bool), "use_gating must be true or false", is_gated)
     beginning = layout.bert_prefix(tensors)
-    adapter, weights = method.read(hub, has_version, tensors, name, depth)
+    adapter, weights = method.read(hub, version, tensors, name, depth)
     inverted = read_invertible(hub, tensors, name, getattr(adapter, "activation", ""))
     if inverted:
         require(not is_gated, "gates and an invertible part exclude each other", is_gated)
@@ -156,33 +156,29 @@ def write_adapter(
     """The library's options and weights of an adapter. Raises `InputError`."""
     if not isinstance(adapter, UnionConfig):
         return _write_method(adapter, weights, sizes, name)
-    first, *others = adapter.members
-    if isinstance(first, InvertibleConfig) and len(others) == 1:
-        return _write_inverted(first, others[0], weights, sizes, name)
-    configs, tensors = [], Weights()
-    for member in adapter.members:
+    inverted = next((m for m in adapter.members if isinstance(m, InvertibleConfig)), None)
+    members = [member for member in adapter.members if member is not inverted]
+    holder = _holder(inverted, members) if inverted else None
+    configs, tensors = list[Options](), Weights()
+    for member in members:
         options, own = _write_method(member, weights, sizes, name)
+        if inverted and member is holder:
+            more, added = write_invertible(inverted, weights, name)
+            options, own = {**options, **more}, own | added
         configs.append(options)
         tensors |= own
-    return {"architecture": "union", "configs": configs}, tensors
+    (first, *others) = configs
+    return ({"architecture": "union", "configs": configs} if others else first), tensors
 
 
-def _write_inverted(
-    inverted: InvertibleConfig,
-    adapter: ModuleConfig,
-    weights: Mapping[str, np.ndarray],
-    sizes: BertConfig,
-    name: str,
-) -> tuple[Options, Weights]:
-    """As `write_adapter`, of a bottleneck with an invertible part, which is an option there."""
-    own = getattr(adapter, "activation", None)
-    same = isinstance(adapter, AdapterConfig) and own == inverted.activation
+def _holder(inverted: InvertibleConfig, members: Sequence[ModuleConfig]) -> AdapterConfig:
+    """The bottleneck that an invertible part is an option of there. Raises `InputError`."""
+    bottlenecks = (member for member in members if isinstance(member, AdapterConfig))
+    fitting = [member for member in bottlenecks if member.activation == inverted.activation]
     require(
-        same, "an invertible part must have the activation of a bottleneck", inverted.activation
+        fitting, "an invertible part must have the activation of a bottleneck", inverted.activation
     )
-    options, tensors = _write_method(adapter, weights, sizes, name)
-    more, added = write_invertible(inverted, weights, name)
-    return {**options, **more}, tensors | added
+    return fitting[0]
 
 
 def _write_method(

@@ -11,7 +11,7 @@ from adapter_bert_tf.adapters.variable_specs import POOLER
 from adapter_bert_tf.base import Base
 from adapter_bert_tf.errors import Unsupported
 from adapter_bert_tf.interop.peft_files.importing import HEADS
-from adapter_bert_tf.interop.peft_files.layout import WEIGHTS, WRAPPED
+from adapter_bert_tf.interop.peft_files.layout import POOLER_PATH, WEIGHTS, WRAPPED
 from adapter_bert_tf.interop.peft_files.methods import METHODS
 from adapter_bert_tf.store import contents
 from adapter_bert_tf.store.adapter_dir import require_free
@@ -77,7 +77,7 @@ def _module_of(name: str, layer: str) -> tuple[str, str]:
     path, _, weight = name.rpartition("/")
     weights: dict[str, Any] = {"kernel": "weight", "gamma": "weight", "beta": "bias"}
     if path in ("head", POOLER):
-        module = {"head": layer, POOLER: "bert.pooler.dense"}[path]
+        module = {"head": layer, POOLER: POOLER_PATH}[path]
     elif path.endswith("LayerNorm"):
         module = re.sub(r"layer_(\d+)", r"layer.\1", path.replace("/", "."))
     else:

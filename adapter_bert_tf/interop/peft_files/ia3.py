@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from adapter_bert_tf.adapters.methods.ia3 import Ia3Config
+from adapter_bert_tf.base import Base
 from adapter_bert_tf.interop.peft_files.layout import (
     COMMON_OPTIONS,
     MODULES,
@@ -25,11 +26,12 @@ OPTIONS = COMMON_OPTIONS | {"feedforward_modules", "init_ia3_weights"}
 OF_INPUTS = {"attention_output": "value", "output": "activation"}
 
 
-def read_ia3(options: Mapping[str, Any], tensors: Weights, depth: int) -> tuple[Ia3Config, Weights]:
-    """Reads and removes the weights of (IA)^3 in `depth` layers. Raises `InputError`."""
+def read_ia3(options: Mapping[str, Any], tensors: Weights, base: Base) -> tuple[Ia3Config, Weights]:
+    """Reads and removes the weights of (IA)^3 in the base's layers. Raises `InputError`."""
     require_plain(options, OPTIONS, "(IA)^3")
+    depth = base.config.num_layers
     scales: dict[tuple[int, str], np.ndarray] = {}
-    for place, array in pop_places(tensors, (WEIGHT,)).items():
+    for place, array in pop_places(options, tensors, (WEIGHT,), depth).items():
         projection = place.projection
         if array.shape[0] == 1:  # A vector of inputs is `[1, size]`, one of outputs `[size, 1]`.
             known = projection in OF_INPUTS

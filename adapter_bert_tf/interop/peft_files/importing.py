@@ -2,10 +2,11 @@
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from absl import logging
 
 from adapter_bert_tf.adapters.variable_specs import POOLER
 from adapter_bert_tf.base import Base
@@ -29,7 +30,7 @@ HEADS = {
     "TOKEN_CLS": ("tags", "classifier"),
     "QUESTION_ANS": ("span", "qa_outputs"),
 }
-NORM = re.compile(r"(bert\.encoder\.layer\.\d+\..*)\.LayerNorm\.(weight|bias)")
+NORM = re.compile(r"(bert\.(?:embeddings|encoder\.layer\.\d+\..*))\.LayerNorm\.(weight|bias)")
 
 
 def import_peft(
@@ -46,29 +47,23 @@ def import_peft(
     options, tensors = layout.read_options(folder), layout.read_weights(folder)
     method = str(options.get("peft_type"))
     require(method in METHODS, f"the method must be one of {list(METHODS)}", method)
-    adapter, weights = METHODS[method].read(options, tensors, base.config.num_layers)
+    adapter, weights = METHODS[method].read(options, tensors, base)
     task_kind = str(options.get("task_type"))
     require(task_kind in HEADS, f"task_type must be one of {list(HEADS)}", task_kind)
     type_name, layer = HEADS[task_kind]
     weights |= _saved_modules(tensors, layer)
     require(not tensors, "these weights are not supported", sorted(tensors)[:5])
-    outputs = weights["head/bias"].size
-    if type_name == "classification" and outputs == 1:
-        type_name, labels = "regression", ()
-    elif (fixed := TASK_TYPES[type_name].labels) is not None:
-        require(outputs == len(fixed), f"{layer} must have {len(fixed)} outputs", outputs)
-        labels = fixed
-    elif not labels:
-        labels = tuple(map(str, range(outputs)))
-    if type_name != "regression" and len(labels) != outputs:
-        raise Missing(f"The head has {outputs} outputs. Received labels: {preview(list(labels))}")
-    kind = TASK_TYPES[type_name]
+    type_name, labels = _type_and_labels(type_name, labels, layer, weights["head/bias"].size)
+    kind, trains_pooler = TASK_TYPES[type_name], f"{POOLER}/kernel" in weights
+    has_pooler = base.has_pooler or trains_pooler or "pooler" in kind.unused
+    require(has_pooler, "the head needs a base with a pooler", base.origin)
+    _compare_names(options, base)
     has_norms = any("/LayerNorm/" in name for name in weights)
     config = schema.describe(
         task or os.path.basename(os.path.normpath(folder)),
         labels,
         base.fingerprint(),
-        Tuning(train_layer_norm=has_norms, train_pooler=f"{POOLER}/kernel" in weights),
+        Tuning(train_layer_norm=has_norms, train_pooler=trains_pooler),
         adapter,
         type_name,
         inputs=kind.inputs_for(labels) | {k: v for k, v in inputs.items() if k in kind.inputs},
@@ -84,9 +79,34 @@ def import_peft(
     return SavedAdapter(config, weights)
 
 
+def _type_and_labels(
+    type_name: str, labels: Sequence[str], layer: str, outputs: int
+) -> tuple[str, Sequence[str]]:
+    """The type of a head of some outputs, and its labels: the given ones, or their numbers."""
+    if type_name == "classification" and outputs == 1:
+        return "regression", ()
+    if (fixed := TASK_TYPES[type_name].labels) is not None:
+        require(outputs == len(fixed), f"{layer} must have {len(fixed)} outputs", outputs)
+        return type_name, fixed
+    labels = labels or tuple(map(str, range(outputs)))
+    if len(labels) != outputs:
+        raise Missing(f"The head has {outputs} outputs. Received labels: {preview(list(labels))}")
+    return type_name, labels
+
+
+def _compare_names(options: Mapping[str, Any], base: Base) -> None:
+    """Warns if the names of the bases differ: the files have no digest to compare."""
+    theirs, own = options.get("base_model_name_or_path"), base.origin and base.origin.name
+    if theirs and own and str(theirs).rpartition("/")[2] != own.rpartition("/")[2]:
+        logging.warning(
+            f"PEFT: the adapter was trained on {preview(theirs)}, and the base is {preview(own)}. "
+            "With other weights its results are wrong."
+        )
+
+
 def _saved_modules(tensors: dict[str, np.ndarray], layer: str) -> dict[str, np.ndarray]:
     """Removes and returns head, pooler and LayerNorms of `modules_to_save`, by common names."""
-    layers = {layer: "head", "bert.pooler.dense": POOLER}
+    layers = {layer: "head", layout.POOLER_PATH: POOLER}
     found: dict[str, np.ndarray] = {}
     for name in list(tensors):
         module, _, weight = name.removeprefix(WRAPPED).rpartition(".")
@@ -98,7 +118,9 @@ def _saved_modules(tensors: dict[str, np.ndarray], layer: str) -> dict[str, np.n
         else:
             continue
         found[own] = float32(tensors.pop(name))
-    require_sound({"head/kernel", "head/bias"} <= set(found), f"{layer} is missing", sorted(found))
+    has_head = {"head/kernel", "head/bias"} <= set(found)
+    message = f"{layer} is missing, as PEFT leaves it out when it converts (docs/from_peft.md)"
+    require_sound(has_head, message, sorted(found))
     return found
 
 

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
+from absl import logging
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.errors import Damaged, Unsupported
@@ -22,6 +23,7 @@ WEIGHTS = "adapter_model.safetensors"
 LIBRARY = Library("PEFT", "Save the adapter again with PEFT: model.save_pretrained(folder).")
 require, require_sound = LIBRARY.require, LIBRARY.require_sound
 WRAPPED = "base_model.model."  # Begins the names of all weights.
+POOLER_PATH = "bert.pooler.dense"
 # The library's paths of the projections of a layer.
 MODULES = {
     "query": "attention.self.query",
@@ -85,8 +87,13 @@ def read_weights(folder: str) -> dict[str, np.ndarray]:
     return LIBRARY.read_weights(folder, WEIGHTS)
 
 
-def pop_places(tensors: dict[str, np.ndarray], weights: Collection[str]) -> dict[Place, np.ndarray]:
-    """Removes the weights of a method, all of two axes, and returns them by their places."""
+def pop_places(
+    options: Mapping[str, Any], tensors: dict[str, np.ndarray], weights: Collection[str], depth: int
+) -> dict[Place, np.ndarray]:
+    """Removes the weights of a method, all of two axes, and returns them by their places.
+
+    Warns of modules in `depth` layers that the options name and the file does not have.
+    """
     projections = {path: name for name, path in MODULES.items()}
     found: dict[Place, np.ndarray] = {}
     for name in list(tensors):
@@ -98,7 +105,24 @@ def pop_places(tensors: dict[str, np.ndarray], weights: Collection[str]) -> dict
                 shape = tensors[name].shape
                 require_sound(len(shape) == 2, f"{name} must have two axes", shape)
                 found[Place(int(match[1]), projections[path], weight)] = tensors.pop(name)
+    missing = _named_places(options, depth) - {Place(p.layer, p.projection) for p in found}
+    if missing:
+        paths = sorted(place.peft_path for place in missing)
+        logging.warning(
+            f"PEFT: target_modules names {len(missing)} modules whose weights the file does not "
+            f"have: {preview(paths[:3])}. They stay as they are in the base. PEFT loses weights of "
+            "adapters that are named as a part of a module's path (PEFT#3584)."
+        )
     return found
+
+
+def _named_places(options: Mapping[str, Any], depth: int) -> set[Place]:
+    """The places that a list of modules names; nothing if other options choose among them."""
+    names, choices = options.get("target_modules"), ("layers_to_transform", "exclude_modules")
+    if not isinstance(names, list) or any(options.get(key) not in (None, []) for key in choices):
+        return set()
+    places = (Place(layer, projection) for layer in range(depth) for projection in MODULES)
+    return {p for p in places if any(f".{p.peft_path}".endswith(f".{name}") for name in names)}
 
 
 def targets(places: Iterable[Place]) -> list[str]:

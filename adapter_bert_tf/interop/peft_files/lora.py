@@ -9,10 +9,14 @@ from typing import Any
 import numpy as np
 
 from adapter_bert_tf.adapters.methods.lora import LoraConfig
+from adapter_bert_tf.adapters.variable_specs import POOLER
+from adapter_bert_tf.base import Base
 from adapter_bert_tf.interop.foreign_files import float32
 from adapter_bert_tf.interop.peft_files.layout import (
     COMMON_OPTIONS,
     MODULES,
+    POOLER_PATH,
+    WRAPPED,
     Place,
     pop_places,
     require,
@@ -29,31 +33,36 @@ OPTIONS = COMMON_OPTIONS | {
     *("megatron_core", "qalora_group_size", "r", "rank_pattern", "runtime_config", "use_rslora"),
 }
 # Initial values that leave the base as it is; others subtract the first product from it.
-PLAIN_STARTS = (True, False, None, "gaussian", "orthogonal", "eva", "lora_ga")
+PLAIN_STARTS = (True, False, None, "eva", "orthogonal")
+PLAIN_STARTS_IN_ANY_CASE = ("gaussian", "mica")
 # A pattern of modules as people write them: names, dots, and the number of a layer.
 PATTERN = re.compile(r"\^?(?:[A-Za-z0-9_]|\\?\.|\\d\+?)+\$?")
 
 
 def read_lora(
-    options: Mapping[str, Any], tensors: Weights, depth: int
+    options: Mapping[str, Any], tensors: Weights, base: Base
 ) -> tuple[LoraConfig, Weights]:
-    """Reads and removes the weights of LoRA in `depth` layers. Raises `InputError`."""
+    """Reads and removes the weights of LoRA in the base's layers, and in its pooler.
+
+    Raises `InputError`.
+    """
     start = options.get("init_lora_weights", True)
+    is_plain = any(start is known or start == known for known in PLAIN_STARTS)
     require(
-        any(start is known or start == known for known in PLAIN_STARTS),
+        is_plain or str(start).lower() in PLAIN_STARTS_IN_ANY_CASE,
         "init_lora_weights has changed the base, so save the adapter with "
-        "path_initial_model_for_weight_conversion",
+        "path_initial_model_for_weight_conversion, and its head as docs/from_peft.md does",
         start,
     )
     require_plain(options, OPTIONS, "LoRA")
-    weights: Weights = {}
+    weights, depth = _pop_pooler(options, tensors, base), base.config.num_layers
     ranks: dict[tuple[int, str], int] = {}
     alphas: dict[tuple[int, str], float] = {}
-    for place, array in pop_places(tensors, WEIGHTS).items():
+    for place, array in pop_places(options, tensors, WEIGHTS, depth).items():
         weights[f"{place.own_path}/{WEIGHTS[place.weight]}"] = float32(array)
         if WEIGHTS[place.weight] == "lora_a":
             ranks[place.layer, place.projection] = array.shape[0]
-            alphas[place.layer, place.projection] = _alpha(options, place)
+            alphas[place.layer, place.projection] = _alpha(options, place.peft_path)
     require_sound(ranks, "there is no LoRA on a projection of the encoder", list(tensors)[:3])
     layers = sorted({layer for layer, _ in ranks})
     projections = [name for name in MODULES if any(name == own for _, own in ranks)]
@@ -77,14 +86,33 @@ def _usual(values: Collection[Any], stated: Any) -> Any:
     return stated if stated in values else Counter(values).most_common(1)[0][0]
 
 
-def _alpha(options: Mapping[str, Any], place: Place) -> float:
-    """The alpha of a place: that of the first pattern that ends the module's name."""
+def _pop_pooler(options: Mapping[str, Any], tensors: Weights, base: Base) -> Weights:
+    """Removes LoRA of the pooler and returns the pooler that it makes of the base's; or nothing."""
+    names = [f"{WRAPPED}{POOLER_PATH}.{weight}" for weight in WEIGHTS]
+    if not any(name in tensors for name in names):
+        return {}
+    require(base.has_pooler, "LoRA of the pooler needs a base with a pooler", base.origin)
+    given = [float32(tensors.pop(name)) for name in names if name in tensors]
+    hidden, shapes = base.config.hidden_size, [array.shape for array in given]
+    rank = shapes[0][-1] if shapes[0] else 0
+    fits = shapes == [(hidden, rank), (rank, hidden)]
+    require_sound(fits, f"{POOLER_PATH} must have two matrices that fit the base", shapes)
+    # The factor is the same in all places.
+    stabilized = bool(options.get("use_rslora"))
+    of_pooler = LoraConfig(rank, _alpha(options, POOLER_PATH), rank_stabilized=stabilized)
+    change = of_pooler.factor_of(0, "query") * (given[0] @ given[1])
+    kernel, bias = (base.weights[f"{POOLER}/{part}"] for part in ("kernel", "bias"))
+    return {f"{POOLER}/kernel": (kernel + change).astype(np.float32), f"{POOLER}/bias": bias}
+
+
+def _alpha(options: Mapping[str, Any], path: str) -> float:
+    """The alpha of a module: that of the first pattern that ends its name."""
     patterns: Any = options.get("alpha_pattern") or {}
     require_sound(isinstance(patterns, dict), "alpha_pattern must be an object", patterns)
     for pattern, alpha in patterns.items():
         is_plain = PATTERN.fullmatch(pattern) is not None
         require(is_plain, "alpha_pattern must be of names, dots and \\d+", pattern)
-        if re.match(rf"(.*\.)?({pattern})$", place.peft_path):
+        if re.match(rf"(.*\.)?({pattern})$", path):
             return _number(alpha)
     return _number(options.get("lora_alpha", 8))
 

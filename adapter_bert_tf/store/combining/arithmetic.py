@@ -51,10 +51,10 @@ def dare(stack: Stack, options: Options) -> np.ndarray:
 
 
 def _largest(values: np.ndarray, density: float) -> np.ndarray:
-    """The largest values by their size; zeros for the others, of equal ones the later."""
+    """The largest values by their size, at least one; zeros for the others, of equal the later."""
     order = np.argsort(-np.abs(values), axis=None, kind="stable")
     kept = np.zeros(values.size, bool)
-    kept[order[: int(density * values.size)]] = True
+    kept[order[: max(1, int(density * values.size))]] = True
     return values * kept.reshape(values.shape)
 
 

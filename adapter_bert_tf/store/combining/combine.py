@@ -1,11 +1,11 @@
 """Averages of adapters, and adapters without their lowest layers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from adapter_bert_tf.adapters.registry import ModuleConfig
-from adapter_bert_tf.adapters.variable_specs import VariableSpec, start_of
+from adapter_bert_tf.adapters.variable_specs import start_of
 from adapter_bert_tf.errors import Conflict, InputError, Mismatch
 from adapter_bert_tf.output.provenance import installed_versions
 from adapter_bert_tf.sanitize import preview
@@ -49,8 +49,8 @@ def average(
     Args:
       adapters: two or more.
       method: key of `arithmetic.METHODS`, for the variables of adapters, less what they start at.
-        Heads, poolers and LayerNorms always get the mean. `sum` of LoRA is exact: its rank is that
-        of all together.
+        Heads, poolers, LayerNorms and gates always get the mean. `sum` of LoRA is exact: its rank
+        is that of all together.
       shares: how much each adapter counts; the default counts all alike.
       density: share of the values that `ties` and `dare` keep.
       seed: of the values that `dare` keeps.
@@ -71,14 +71,12 @@ def average(
                 f"{differences}: {preview(first.get(key))} and {preview(other.get(key))}"
             )
     adapter, weights = contents.adapter_of(first), dict[str, np.ndarray]()
-    specs = {} if adapter is None else adapter.specs(first["base"])
-    means = arithmetic.options_for("mean", len(adapters), shares)
-    for name in adapters[0].weights.keys() - specs.keys():
-        weights[name] = arithmetic.weighted_mean(_stack(name, adapters), means)
     if adapter is not None:
         options = arithmetic.options_for(method, len(adapters), shares, density, seed)
-        adapter, combined = _combined(adapter, specs, adapters, method, options, bool(shares))
-        weights |= combined
+        adapter, weights = _combined(adapter, adapters, method, options, bool(shares))
+    means = arithmetic.options_for("mean", len(adapters), shares)
+    for name in adapters[0].weights.keys() - weights.keys():
+        weights[name] = arithmetic.weighted_mean(_stack(name, adapters), means)
     weights = {name: value.astype(np.float32) for name, value in weights.items()}
     tasks = dict.fromkeys(saved.config["task"] for saved in adapters)
     names = dict.fromkeys(contents.name_of(saved.config) for saved in adapters)
@@ -106,24 +104,26 @@ def _check_options(count: int, method: str, shares: Sequence[float], density: fl
 
 def _combined(
     adapter: ModuleConfig,
-    specs: Mapping[str, VariableSpec],
     adapters: Sequence[SavedAdapter],
     method: str,
     options: arithmetic.Options,
     are_given: bool,
 ) -> tuple[ModuleConfig, dict[str, np.ndarray]]:
-    """The configuration and values of the module; `are_given`: whether the user gave the shares.
+    """The configuration of the module and its values without gates.
+
+    `are_given` is whether the user gave the shares.
 
     Of two factors each gets the root of a given share, and one its sign, so that their product
     counts as much as the share says, as in PEFT's `add_weighted_adapter`.
     """
-    names = sorted(specs.keys() & adapters[0].weights.keys())  # In this order `dare` draws.
+    specs = adapter.specs(adapters[0].config["base"])
+    names = {name for name in adapters[0].weights if name in specs and not specs[name].is_gate}
+    summed, combined = adapter, dict[str, np.ndarray]()
     if method == "sum":
-        values = [{name: saved.weights[name] for name in names} for saved in adapters]
-        if summed := adapter.weighted_sum(values, options.shares.tolist()):
-            return summed
-    roots, combined = np.sqrt(np.abs(options.shares)), {}
-    for name in names:
+        values = [adapter.factor_values({n: s.weights[n] for n in names}) for s in adapters]
+        summed, combined = adapter.weighted_sum(values, options.shares.tolist()) or (adapter, {})
+    roots = np.sqrt(np.abs(options.shares))
+    for name in sorted(names - combined.keys()):  # In this order `dare` draws.
         of_name, last = options, name.rpartition("/")[2]
         if last in adapter.factors and are_given and method != "mean":
             is_first = last == adapter.factors[0]
@@ -131,7 +131,7 @@ def _combined(
         start = start_of(specs[name])
         change = arithmetic.METHODS[method](_stack(name, adapters) - start, of_name)
         combined[name] = start + change
-    return adapter, combined
+    return summed, combined
 
 
 def _stack(name: str, adapters: Sequence[SavedAdapter]) -> np.ndarray:
