@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.data.tables.stream import Row, text_of
+from adapter_bert_tf.data.tables.rows import Row, text_of
 from adapter_bert_tf.errors import Conflict, InputError, Missing
 from adapter_bert_tf.predict.columns import num_texts, text_columns
 from adapter_bert_tf.predict.inputs import encodable

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from adapter_bert_tf.beam.text_rows import Layout, Place
-from adapter_bert_tf.data.tables.stream import AT_ONCE, Row, import_pyarrow
+from adapter_bert_tf.data.tables.rows import Row
+from adapter_bert_tf.data.tables.stream import AT_ONCE, import_pyarrow
 from adapter_bert_tf.errors import Damaged
 from adapter_bert_tf.sanitize import truncate
 

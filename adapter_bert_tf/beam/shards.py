@@ -14,13 +14,8 @@ from adapter_bert_tf.beam.rows import InputFile, Part, output_stem
 from adapter_bert_tf.beam.scorer import Answer
 from adapter_bert_tf.beam.text_rows import TEXT
 from adapter_bert_tf.beam.totals import Totals, type_of_column
-from adapter_bert_tf.data.tables.stream import (
-    Row,
-    cell_text,
-    extension_of,
-    import_pyarrow,
-    table_format,
-)
+from adapter_bert_tf.data.tables.rows import Row, cell_text
+from adapter_bert_tf.data.tables.stream import extension_of, import_pyarrow, table_format
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.output.atomic import replace_file
 from adapter_bert_tf.output.records import read_record, write_record

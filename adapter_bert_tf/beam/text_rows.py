@@ -9,8 +9,14 @@ import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from adapter_bert_tf.data.tables.delimiters import line_end, read_beginning, utf16_hint
-from adapter_bert_tf.data.tables.stream import Row, TableFormat, header_of, json_row, row_of
+from adapter_bert_tf.data.tables.delimiters import (
+    is_blank,
+    line_end,
+    read_beginning,
+    utf16_hint,
+)
+from adapter_bert_tf.data.tables.rows import Row, header_of, json_row, row_of
+from adapter_bert_tf.data.tables.stream import TableFormat
 from adapter_bert_tf.errors import Damaged, InputError, Unsupported
 from adapter_bert_tf.sanitize import truncate
 
@@ -132,7 +138,7 @@ class TextRows:
         for place, cells, error in self._records(Place()):
             if error:
                 raise Damaged(f"{self.path}, line {place.line}: {error}", "quoted", "encoding")
-            if not any(cells) and len(cells) < 2:
+            if is_blank(cells, self.form.quoted):
                 continue
             if not self.form.header:
                 return Layout(None, place, len(cells))
@@ -172,7 +178,7 @@ class TextRows:
             if error:
                 yield at, Row(at.line, {}, error)
                 continue
-            if not any(cells) and len(cells) < 2:
+            if is_blank(cells, self.form.quoted):
                 blank += [at] if layout.width == 1 else []
                 continue
             for earlier in blank:

@@ -14,7 +14,7 @@ from adapter_bert_tf.beam.adapter_set import Adapters, Request
 from adapter_bert_tf.beam.metrics import NAMESPACE, Metrics
 from adapter_bert_tf.beam.scorer import Answers, Scorer
 from adapter_bert_tf.beam.totals import type_of_column
-from adapter_bert_tf.data.tables.stream import Row
+from adapter_bert_tf.data.tables.rows import Row
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.predict.predictor import Folder
 from adapter_bert_tf.predict.tables import AT_ONCE

@@ -7,14 +7,13 @@ from typing import Any, TypeAlias
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.data.tables.malformed_rows import quotes_hint
+from adapter_bert_tf.data.tables.rows import Row, text_of
 from adapter_bert_tf.data.tables.stream import (
     OBJECTS,
-    Row,
     TableFormat,
     extension_of,
     open_table,
     table_format,
-    text_of,
     with_found_delimiter,
 )
 from adapter_bert_tf.errors import Conflict, InputError, NotFound, require_bools

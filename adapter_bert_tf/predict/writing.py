@@ -8,7 +8,8 @@ import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import IO, Any, Protocol, TypeAlias
 
-from adapter_bert_tf.data.tables.stream import Row, TableFormat
+from adapter_bert_tf.data.tables.rows import Row
+from adapter_bert_tf.data.tables.stream import TableFormat
 from adapter_bert_tf.errors import InputError, Unsupported
 from adapter_bert_tf.sanitize import preview
 

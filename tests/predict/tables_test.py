@@ -98,6 +98,14 @@ def test_a_table_of_one_column_has_rows_without_a_text(tmp_path):
     assert (tmp_path / "b.csv").read_text().splitlines()[2] == ",<>,0.0"
 
 
+def test_a_quoted_cell_without_text_is_a_row_even_at_the_end(tmp_path):
+    """`pandas.DataFrame.to_csv` writes an empty text of a table of one column so."""
+    source = put(tmp_path, "a.csv", 'text\nx\n""\ny\n""\n""\n')
+    assert answer(source, tmp_path / "b.csv") == 5
+    lines = (tmp_path / "b.csv").read_text().splitlines()[1:]
+    assert [line.partition(",")[0] for line in lines] == ["x", "", "y", "", ""]
+
+
 @pytest.mark.parametrize("name, content", [("a.csv", "text\n"), ("a.jsonl", "")])
 def test_no_rows_are_no_error(name, content, tmp_path):
     assert answer(put(tmp_path, name, content), tmp_path / "b.csv") == 0

@@ -8,12 +8,17 @@ from collections.abc import Iterator, Sequence
 from typing import IO, Any, NamedTuple
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.data.tables.delimiters import first_rows, read_beginning, split_rows
+from adapter_bert_tf.data.tables.delimiters import (
+    first_rows,
+    is_blank,
+    read_beginning,
+    split_rows,
+)
 from adapter_bert_tf.data.tables.files import object_cells, require_file
 from adapter_bert_tf.data.tables.malformed_rows import Place, RowFindings, Rows
+from adapter_bert_tf.data.tables.rows import Row
 from adapter_bert_tf.data.tables.stream import (
     OBJECTS,
-    Row,
     TableFormat,
     extension_of,
     import_pyarrow,
@@ -150,7 +155,7 @@ def _without_blank(
     blank: list[int] = []
     begun = False
     for number, cells in rows:
-        if cells == ([] if quoted else [""]):
+        if is_blank(cells, quoted):
             blank.append(number)
             continue
         if not quoted:

@@ -5,25 +5,25 @@ import csv
 import dataclasses
 import gzip
 import io
-import json
 import os
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import IO, Any
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.data.tables.delimiters import (
     find_delimiter,
+    is_blank,
     line_end,
     read_beginning,
     split_rows,
     utf16_hint,
     warn_of_delimiter,
 )
+from adapter_bert_tf.data.tables.rows import Row, header_of, json_row, row_of
 from adapter_bert_tf.errors import Damaged, InputError, Unavailable
-from adapter_bert_tf.sanitize import parse_json, preview, truncate
+from adapter_bert_tf.sanitize import truncate
 from adapter_bert_tf.tasks.own import delimiter_of
-from adapter_bert_tf.tasks.task import BETWEEN_LABELS
 
 WRITTEN = (".csv", ".tsv", ".jsonl")
 OBJECTS = (".jsonl", ".parquet")  # Each row is an object, whose keys name the columns.
@@ -90,15 +90,6 @@ def with_found_delimiter(path: str, file_format: TableFormat) -> TableFormat:
     return dataclasses.replace(file_format, delimiter=found)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Row:
-    """Row of a table."""
-
-    line: int  # In the file, from 1.
-    values: dict[str, Any]  # Text or JSON value by column name, "0", "1", ... without a header.
-    error: str | None = None  # What is wrong with the row.
-
-
 class Table:
     """Rows of an open file; iterating reads it once.
 
@@ -146,7 +137,7 @@ class Table:
         """Rows of CSV and TSV; a blank line is a row if there is one column and a row follows."""
         width, blank = 0, list[int]()
         for line, cells in split_rows(lines, self.format.delimiter, self.format.quoted):
-            if not any(cells) and len(cells) < 2:
+            if is_blank(cells, self.format.quoted):
                 blank += [line] if width == 1 else []
                 continue
             self._line = line
@@ -223,51 +214,6 @@ def import_pyarrow() -> Any:
     except ImportError as error:
         raise Unavailable("Parquet files need pyarrow: pip install pyarrow.") from error
     return pyarrow
-
-
-def text_of(value: Any) -> str:
-    """A JSON value as a text: a list, such as one of words, with spaces between."""
-    return " ".join(map(text_of, value)) if isinstance(value, list) else cell_text(value)
-
-
-def cell_text(value: Any) -> str:
-    """A JSON value as the text of a cell: `true`, 1.5, "" for null, and lists with | between."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list):
-        return BETWEEN_LABELS.join(map(cell_text, value))
-    if isinstance(value, bool | int | float | dict):
-        return json.dumps(value, default=str)
-    return "" if value is None else str(value)  # Dates and decimals of Parquet.
-
-
-def header_of(path: str, cells: Sequence[str]) -> list[str]:
-    """The column names of a table. Raises `InputError` if two are equal."""
-    names = [name.strip() for name in cells]
-    if len(set(names)) < len(names):
-        raise InputError(f"{path}: two columns have one name. Received: {preview(names)}")
-    return names
-
-
-def row_of(names: Sequence[str] | None, line: int, cells: Sequence[str]) -> Row:
-    """The row of a line's cells; `names` are those of the columns, None without a header."""
-    if names is None:
-        return Row(line, {str(number): cell for number, cell in enumerate(cells)})
-    surplus = len(cells) > len(names) and (
-        f"{len(cells)} cells under a header of {len(names)}. Is a delimiter in a text not quoted?"
-    )
-    return Row(line, dict(zip(names, cells, strict=False)), surplus or None)
-
-
-def json_row(number: int, line: str) -> Row:
-    """The row of a line of JSON; it has an error where the line is no object."""
-    try:
-        value = parse_json(line, distinct=True)
-    except ValueError as error:
-        return Row(number, {}, f"no JSON: {error}.")
-    if isinstance(value, dict):
-        return Row(number, value)
-    return Row(number, {}, f"a row is a JSON object. Received: {preview(value)}.")
 
 
 @contextlib.contextmanager

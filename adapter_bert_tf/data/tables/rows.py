@@ -1,0 +1,64 @@
+"""Rows of tables: their columns, and their values as texts."""
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.sanitize import parse_json, preview
+from adapter_bert_tf.tasks.task import BETWEEN_LABELS
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Row:
+    """Row of a table."""
+
+    line: int  # In the file, from 1.
+    values: dict[str, Any]  # Text or JSON value by column name, "0", "1", ... without a header.
+    error: str | None = None  # What is wrong with the row.
+
+
+def text_of(value: Any) -> str:
+    """A JSON value as a text: a list, such as one of words, with spaces between."""
+    return " ".join(map(text_of, value)) if isinstance(value, list) else cell_text(value)
+
+
+def cell_text(value: Any) -> str:
+    """A JSON value as the text of a cell: `true`, 1.5, "" for null, and lists with | between."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return BETWEEN_LABELS.join(map(cell_text, value))
+    if isinstance(value, bool | int | float | dict):
+        return json.dumps(value, default=str)
+    return "" if value is None else str(value)  # Dates and decimals of Parquet.
+
+
+def header_of(path: str, cells: Sequence[str]) -> list[str]:
+    """The column names of a table. Raises `InputError` if two are equal."""
+    names = [name.strip() for name in cells]
+    if len(set(names)) < len(names):
+        raise InputError(f"{path}: two columns have one name. Received: {preview(names)}")
+    return names
+
+
+def row_of(names: Sequence[str] | None, line: int, cells: Sequence[str]) -> Row:
+    """The row of a line's cells; `names` are those of the columns, None without a header."""
+    if names is None:
+        return Row(line, {str(number): cell for number, cell in enumerate(cells)})
+    surplus = len(cells) > len(names) and (
+        f"{len(cells)} cells under a header of {len(names)}. Is a delimiter in a text not quoted?"
+    )
+    return Row(line, dict(zip(names, cells, strict=False)), surplus or None)
+
+
+def json_row(number: int, line: str) -> Row:
+    """The row of a line of JSON; it has an error where the line is no object."""
+    try:
+        value = parse_json(line, distinct=True)
+    except ValueError as error:
+        return Row(number, {}, f"no JSON: {error}.")
+    if isinstance(value, dict):
+        return Row(number, value)
+    return Row(number, {}, f"a row is a JSON object. Received: {preview(value)}.")
