@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.data.tables.rows import Row, text_of
+from adapter_bert_tf.data.tables.rows import Row, texts_of
 from adapter_bert_tf.errors import Conflict, InputError, Missing
 from adapter_bert_tf.predict.columns import num_texts, text_columns
 from adapter_bert_tf.predict.inputs import encodable
@@ -110,10 +110,8 @@ class Adapters:
         if not isinstance(name, str) or name not in keys:
             known = preview(list(keys))
             return f"the column {self.column!r} names one of {known}. Received: {preview(name)}."
-        values = [row.values.get(key) for key in keys[name]]
-        if None in values:
-            return f"this row has no text in the columns {list(keys[name])}."
-        return name, encodable(tuple(map(text_of, values)))
+        texts = texts_of(row, keys[name])
+        return texts if isinstance(texts, str) else (name, encodable(texts))
 
 
 def reason_of(error: BaseException) -> str:

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.data.tables.malformed_rows import quotes_hint
-from adapter_bert_tf.data.tables.rows import Row, text_of
+from adapter_bert_tf.data.tables.rows import Row, texts_of
 from adapter_bert_tf.data.tables.stream import (
     OBJECTS,
     TableFormat,
@@ -141,7 +141,7 @@ class _TextReader:
         problem_of: Callable[[Texts], str | None],
     ) -> None:
         self.problem_of = problem_of
-        self.path, self.columns, self.skip_bad_rows = path, columns, skip_bad_rows
+        self.path, self.skip_bad_rows = path, skip_bad_rows
         self.quoted = file_format.quoted or file_format.extension in OBJECTS
         self.keys = [
             column if isinstance(column, str) else names[column] if names else str(column)
@@ -151,27 +151,27 @@ class _TextReader:
 
     def __call__(self, row: Row) -> Texts | None:
         """The texts of a row, or None of a bad one. Raises `InputError`."""
-        values = [row.values.get(key) for key in self.keys]
-        error = row.error
-        if error is None and None in values:
-            error = f"this row has no text in the columns {self.columns}."
-        texts = tuple(map(text_of, values)) if error is None else ()
-        if error is None and (problem := self.problem_of(texts)):
-            error = f"{problem}."
-        if error is None:
+        texts = self._texts_or_reason(row)
+        if not isinstance(texts, str):
             if not all(text.strip() for text in texts):
                 self.empty_lines.append(row.line)
             return texts
         if not self.skip_bad_rows:
             hint = "" if self.quoted else quotes_hint([str(v) for v in row.values.values()])
             raise InputError(
-                f"{self.path}, line {row.line}: {error}{hint} Correct it, or pass "
+                f"{self.path}, line {row.line}: {texts}{hint} Correct it, or pass "
                 "skip_bad_rows=True: such rows then get no answer, and lose surplus cells.",
                 "skip_bad_rows=True",
                 "quoted=True",
             )
         self.bad_lines.append(row.line)
         return None
+
+    def _texts_or_reason(self, row: Row) -> Texts | str:
+        """The texts of a row; or why it cannot be answered, as a sentence."""
+        texts = texts_of(row, self.keys)
+        problem = None if isinstance(texts, str) else self.problem_of(texts)
+        return texts if problem is None else f"{problem}."
 
     def report(self, num_rows: int) -> None:
         """Prints which rows got no answer, and which have an empty text."""

@@ -360,6 +360,18 @@ def test_parquet_keeps_its_types(asked, tmp_path):
     assert written.schema.field("probability_1").type == pyarrow.float64()
 
 
+def test_bytes_of_parquet_are_texts(tmp_path):
+    (tmp_path / "in").mkdir()
+    columns = {"sentence1": ["né".encode(), b"\xff"], "sentence2": [b"x", b"y"]}
+    arrays = {name: pyarrow.array(v, pyarrow.binary()) for name, v in columns.items()}
+    pyarrow.parquet.write_table(pyarrow.table(arrays), tmp_path / "in" / "a.parquet")
+    assert score(tmp_path / "in", tmp_path / "out")["bad_rows"] == 1
+    written = pyarrow.parquet.read_table(tmp_path / "out" / "a-00000.parquet")
+    assert written.column("sentence1").to_pylist() == ["né".encode()]  # Its type is kept.
+    answered = Predictor(PAIRS, base=BASE)("né", "x")["probabilities"]["1"]
+    assert written.column("probability_1").to_pylist() == [pytest.approx(answered, abs=1e-6)]
+
+
 def test_a_column_names_the_adapter_of_a_row(tmp_path):
     rows = [
         (*row, name) for row, name in zip(pairs(4), ["mrpc", "sts-b", "none", "mrpc"], strict=True)

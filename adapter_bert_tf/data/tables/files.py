@@ -16,10 +16,10 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.data.tables.delimiters import is_blank, line_end, split_rows, utf16_hint
 from adapter_bert_tf.data.tables.indicator_columns import INDICATORS, is_indicators
 from adapter_bert_tf.data.tables.malformed_rows import Rows
-from adapter_bert_tf.data.tables.rows import Row, cell_text, text_of
+from adapter_bert_tf.data.tables.rows import Row, cell_text, text_of, texts_of
 from adapter_bert_tf.data.tables.stream import OBJECTS, extension_of, open_table, table_format
 from adapter_bert_tf.errors import Damaged, InputError, Missing, NotFound, Unavailable
-from adapter_bert_tf.sanitize import preview, truncate
+from adapter_bert_tf.sanitize import truncate
 from adapter_bert_tf.tasks.task import Source
 
 
@@ -168,11 +168,11 @@ def object_cells(source: Source, header: Sequence[str], objects: Iterable[tuple[
       header: names of the columns.
       objects: paths and rows.
     """
-    texts = [c for c in (source.columns.text_a, source.columns.text_b) if c in header]
+    texts = [str(c) for c in (source.columns.text_a, source.columns.text_b) if c in header]
     rows: Rows = []
     for path, row in objects:
-        missing = [name for name in texts if row.values.get(str(name)) is None]
-        error = row.error or (missing and f"this row has no text {preview(missing[0])}.")
+        found = texts_of(row, texts)
+        error = found if isinstance(found, str) else None
         if not error and is_indicators(row.values.get(str(source.columns.label))):
             raise InputError(
                 f"{path}, line {row.line}: {INDICATORS} Write their names, or a column of 0 and 1 "

@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from adapter_bert_tf.errors import InputError
@@ -19,8 +19,26 @@ class Row:
     error: str | None = None  # What is wrong with the row.
 
 
+def texts_of(row: Row, columns: Sequence[str]) -> tuple[str, ...] | str:
+    """The texts of a row in these columns; or why it has none, as a sentence."""
+    if row.error is not None:
+        return row.error
+    values = [row.values.get(column) for column in columns]
+    if None in values:
+        return f"this row has no text in the columns {list(columns)}."
+    try:
+        return tuple(map(text_of, values))
+    except UnicodeDecodeError:
+        return f"this row has bytes that are not UTF-8 in the columns {list(columns)}."
+
+
 def text_of(value: Any) -> str:
-    """A JSON value as a text: a list, such as one of words, with spaces between."""
+    """A JSON value as a text: a list, such as one of words, with spaces between.
+
+    Raises `UnicodeDecodeError` for bytes that are not UTF-8.
+    """
+    if isinstance(value, bytes):
+        return value.decode()
     return " ".join(map(text_of, value)) if isinstance(value, list) else cell_text(value)
 
 
@@ -51,6 +69,20 @@ def row_of(names: Sequence[str] | None, line: int, cells: Sequence[str]) -> Row:
         f"{len(cells)} cells under a header of {len(names)}. Is a delimiter in a text not quoted?"
     )
     return Row(line, dict(zip(names, cells, strict=False)), surplus or None)
+
+
+def parquet_row(number: int, values: Mapping[str, Any]) -> Row:
+    """A row of Parquet, with texts for bytes that are UTF-8, as Hive and Impala write texts."""
+    return Row(number, {name: _decode(value) for name, value in values.items()})
+
+
+def _decode(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_decode(part) for part in value]
+    try:
+        return value.decode() if isinstance(value, bytes) else value
+    except UnicodeDecodeError:
+        return value
 
 
 def json_row(number: int, line: str) -> Row:

@@ -20,7 +20,7 @@ from adapter_bert_tf.data.tables.delimiters import (
     utf16_hint,
     warn_of_delimiter,
 )
-from adapter_bert_tf.data.tables.rows import Row, header_of, json_row, row_of
+from adapter_bert_tf.data.tables.rows import Row, header_of, json_row, parquet_row, row_of
 from adapter_bert_tf.errors import Damaged, InputError, Unavailable
 from adapter_bert_tf.sanitize import truncate
 from adapter_bert_tf.tasks.own import delimiter_of
@@ -162,7 +162,7 @@ class Table:
             for batch in file.iter_batches(AT_ONCE):
                 for values in batch.to_pylist():
                     self._line += 1
-                    yield Row(self._line, values)
+                    yield parquet_row(self._line, values)
         except (pyarrow.ArrowException, OSError) as error:
             reason = truncate(str(error), 200)
             raise Damaged(f"{self.path} is damaged, no Parquet file: {reason}") from error
