@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from adapter_bert_tf import storage
 from adapter_bert_tf.data.tables.rows import Row, texts_of
 from adapter_bert_tf.errors import Conflict, InputError, Missing
-from adapter_bert_tf.predict.columns import num_texts, text_columns
+from adapter_bert_tf.predict.columns import keys_of, num_texts, text_columns
 from adapter_bert_tf.predict.inputs import encodable
 from adapter_bert_tf.predict.writing import unused_names
 from adapter_bert_tf.sanitize import preview
@@ -97,9 +97,7 @@ class Adapters:
         for name, config in self.configs.items():
             own = text_a, text_b if num_texts(config) > 1 or not reads_pairs else None
             columns = text_columns(config, names, *own)
-            keys[name] = [
-                c if isinstance(c, str) else names[c] if names else str(c) for c in columns
-            ]
+            keys[name] = keys_of(columns, names)
         return keys
 
     def ask(self, row: Row, keys: Keys) -> Request | str:

@@ -15,7 +15,7 @@ from adapter_bert_tf.data.tables.delimiters import (
     read_beginning,
     utf16_hint,
 )
-from adapter_bert_tf.data.tables.rows import Row, header_of, json_row, row_of
+from adapter_bert_tf.data.tables.rows import Row, header_of, json_row, object_names, row_of
 from adapter_bert_tf.data.tables.stream import TableFormat
 from adapter_bert_tf.errors import Damaged, InputError, Unsupported
 from adapter_bert_tf.sanitize import truncate
@@ -148,13 +148,11 @@ class TextRows:
         raise Damaged(f"{self.path} is empty.")
 
     def _layout_of_objects(self) -> Layout:
-        error = None
+        names = object_names(row for _, row in self._objects(Place()))
+        if names is not None:
+            return Layout(tuple(names), Place())
         for _, row in self._objects(Place()):
-            if row.error is None:
-                return Layout(tuple(row.values), Place())
-            error = error or row.error
-        if error:
-            raise Damaged(f"{self.path}: no line of it is a JSON object. {error}")
+            raise Damaged(f"{self.path}: no line of it is a JSON object. {row.error}")
         return Layout((), Place())  # Empty files are usual among the parts of a large table.
 
     def _require_decoded(self, cells: list[str]) -> None:
@@ -182,9 +180,9 @@ class TextRows:
                 blank += [at] if layout.width == 1 else []
                 continue
             for earlier in blank:
-                yield earlier, row_of(layout.names, earlier.line, [""])
+                yield earlier, row_of(layout.names, layout.width, earlier.line, [""])
             blank.clear()
-            row = row_of(layout.names, at.line, cells)
+            row = row_of(layout.names, layout.width, at.line, cells)
             yield at, self._checked(row, "".join(cells))
 
     def _records(self, place: Place) -> Iterator[tuple[Place, list[str], str]]:

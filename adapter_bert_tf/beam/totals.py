@@ -9,13 +9,13 @@ from typing import Any
 from adapter_bert_tf.beam.scorer import Answer
 
 MOST_LABELS = 1000  # That are counted, each with its name.
-# Types of the columns of answers; all others are numbers.
-TEXTS = {"label", "labels", "answer", "entities", "words", "tags", "probabilities"}
-COUNTS = {"start", "end"}
+# Types of the columns that are added to a row; all others are numbers.
+TEXTS = {"label", "labels", "answer", "entities", "words", "tags", "probabilities", "source_file"}
+COUNTS = {"start", "end", "source_row"}
 
 
 def type_of_column(name: str) -> type:
-    """The type of an answer's column."""
+    """The type of a column of an answer, or of the key of a row."""
     plain = name.replace("predicted_", "")
     if plain in TEXTS:
         return str

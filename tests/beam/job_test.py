@@ -17,6 +17,7 @@ from adapter_bert_tf.beam import shards
 from adapter_bert_tf.beam.pipeline import build
 from adapter_bert_tf.beam.scorer import Scorer
 from adapter_bert_tf.beam.workers import local_runner
+from adapter_bert_tf.data.tables import rows as table_rows
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.predict.predictor import Predictor
 from tests.predict.predictor_test import BASE, PAIRS, SCORES, SPANS, texts
@@ -278,11 +279,24 @@ def test_texts_of_json_that_are_no_unicode(ending, tmp_path):
 
 
 @pytest.mark.parametrize("ending", [".parquet", ".csv"])
-def test_an_object_with_another_key_is_bad_where_there_is_no_column(ending, tmp_path):
+def test_a_key_of_a_later_object_is_bad_where_it_has_no_column(ending, tmp_path, monkeypatch):
+    monkeypatch.setattr(table_rows, "FIRST_ROWS", 1)
     pair = dict.fromkeys(COLUMNS, "a")
-    write_lines(tmp_path / "in" / "a.jsonl", pair, pair | {"user": 1}, pair)
+    others = [pair | {name: "gold"} for name in ("user", "label", "source_file")]
+    write_lines(tmp_path / "in" / "a.jsonl", pair, *others)
     summary = score(tmp_path / "in", tmp_path / "out", ending=ending)
-    assert (summary["rows"], summary["bad_rows"]) == (3, 1)
+    assert (summary["rows"], summary["bad_rows"]) == (4, 3)
+
+
+def test_a_later_object_keeps_its_own_values(tmp_path, monkeypatch):
+    monkeypatch.setattr(table_rows, "FIRST_ROWS", 1)
+    pair, own = dict.fromkeys(COLUMNS, "a"), {"label": "gold", "source_file": 7, "source_row": "x"}
+    write_lines(tmp_path / "in" / "a.jsonl", pair, pair | own)
+    assert not score(tmp_path / "in", tmp_path / "out")["bad_rows"]
+    first, second = rows_in(tmp_path / "out" / "a-00000.jsonl")
+    assert (first["source_file"], first["source_row"]) == ("a.jsonl", 0)
+    assert second | own == second and second["predicted_label"] == first["label"]
+    assert (second["predicted_source_file"], second["predicted_source_row"]) == ("a.jsonl", 1)
 
 
 def test_lists_in_the_column_of_adapters(tmp_path):

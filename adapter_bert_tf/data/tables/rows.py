@@ -2,12 +2,14 @@
 
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.sanitize import parse_json, preview
 from adapter_bert_tf.tasks.task import BETWEEN_LABELS
+
+FIRST_ROWS = 1024  # Of JSON lines, whose keys are the columns.
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -61,14 +63,38 @@ def header_of(path: str, cells: Sequence[str]) -> list[str]:
     return names
 
 
-def row_of(names: Sequence[str] | None, line: int, cells: Sequence[str]) -> Row:
-    """The row of a line's cells; `names` are those of the columns, None without a header."""
-    if names is None:
-        return Row(line, {str(number): cell for number, cell in enumerate(cells)})
-    surplus = len(cells) > len(names) and (
-        f"{len(cells)} cells under a header of {len(names)}. Is a delimiter in a text not quoted?"
-    )
-    return Row(line, dict(zip(names, cells, strict=False)), surplus or None)
+def column_keys(names: Sequence[str] | None, width: int) -> list[str]:
+    """The keys of a row's values: the column names, or "0", "1", ... of a table without them."""
+    return list(map(str, range(width)) if names is None else names)
+
+
+def object_names(rows: Iterable[Row]) -> list[str] | None:
+    """The columns of JSON lines: the keys of its first rows; None without an object.
+
+    If none of these is an object, they are the keys of the first object after them.
+    """
+    names, are_known = dict[str, None](), False
+    for number, row in enumerate(rows, 1):
+        if row.error is None:
+            names |= dict.fromkeys(row.values)
+            are_known = True
+        if are_known and number >= FIRST_ROWS:
+            break
+    return list(names) if are_known else None
+
+
+def row_of(names: Sequence[str] | None, width: int, line: int, cells: Sequence[str]) -> Row:
+    """The row of a line's cells.
+
+    `names` are those of the columns, None without a header; `width` is the number of cells in the
+    first row.
+    """
+    keys = column_keys(names, width)
+    error = None
+    if len(cells) > len(keys):
+        expected = "under a header of" if names else "below a first row of"
+        error = f"{len(cells)} cells {expected} {len(keys)}. Is a delimiter in a text not quoted?"
+    return Row(line, dict(zip(keys, cells, strict=False)), error)
 
 
 def parquet_row(number: int, values: Mapping[str, Any]) -> Row:
