@@ -1,6 +1,5 @@
 """Table prediction: reads a file in batches of rows and writes them with their answers."""
 
-import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
@@ -23,7 +22,7 @@ from adapter_bert_tf.predict.writing import Writer, open_writer, unused_names
 from adapter_bert_tf.sanitize import format_lines
 from adapter_bert_tf.task_types import TaskType
 
-AT_ONCE = 2048  # Rows in memory.
+AT_ONCE, CHARACTERS = 2048, 1 << 22  # In memory: rows, and the characters that a model reads.
 Texts: TypeAlias = tuple[str, ...]
 
 
@@ -115,10 +114,18 @@ def require_other_file(path: str, output: str, overwrite: bool) -> None:
         raise InputError(message, "overwrite=True")
 
 
-def in_parts(rows: Iterable[Any], size: int) -> Iterator[list[Any]]:
-    """Yields the rows in lists of `size`, the last one of what is left."""
-    rows = iter(rows)
-    while part := list(itertools.islice(rows, size)):
+def in_parts(
+    rows: Iterable[Any], size: int, length_of: Callable[[Any], int] = lambda row: 0
+) -> Iterator[list[Any]]:
+    """Yields the rows in lists of `size`; long ones in shorter lists, of some `CHARACTERS`."""
+    part, characters = list[Any](), 0
+    for row in rows:
+        part.append(row)
+        characters += length_of(row)
+        if len(part) == size or characters >= CHARACTERS:
+            yield part
+            part, characters = [], 0
+    if part:
         yield part
 
 

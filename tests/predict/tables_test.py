@@ -248,6 +248,13 @@ def test_many_rows_come_in_their_order(tmp_path, monkeypatch):
     assert labels == [f"<t{i}>" for i in range(50)]
 
 
+@pytest.mark.parametrize(("lengths", "expected"), [([1] * 5, [2, 2, 1]), ([9, 3, 4], [1, 2])])
+def test_rows_in_parts_of_so_many_rows_and_characters(lengths, expected, monkeypatch):
+    monkeypatch.setattr(tables, "CHARACTERS", 7)
+    parts = list(tables.in_parts(["x" * length for length in lengths], 2, len))
+    assert [len(part) for part in parts] == expected
+
+
 def test_a_number_that_no_float_reaches_is_not_written_as_another(tmp_path):
     source = put(tmp_path, "a.jsonl", '{"text": "x", "n": 1.5}\n{"text": "y", "n": 1e400}\n')
     with raises_code("invalid", "line 2"):
