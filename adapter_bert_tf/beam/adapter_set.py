@@ -19,7 +19,8 @@ from adapter_bert_tf.store.files import read_adapter_config
 from adapter_bert_tf.task_types import type_of
 
 Request: TypeAlias = tuple[str, tuple[str, ...]]  # The name of an adapter, and its texts.
-Keys: TypeAlias = Mapping[str, Sequence[str]]  # From an adapter to the columns of its texts.
+# From an adapter to the columns of its texts; or why a table lacks them, as a sentence.
+Keys: TypeAlias = Mapping[str, Sequence[str] | str]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,7 +86,7 @@ class Adapters:
           text_a, text_b: the user's choice; None: as each adapter was trained.
 
         Raises:
-          InputError: for a column that the table has not.
+          InputError: for a table without the columns of any adapter.
         """
         if self.column is not None and names is not None and self.column not in names:
             raise Missing(
@@ -93,11 +94,17 @@ class Adapters:
                 f"Received: {preview(list(names))}",
                 "adapter_column",
             )
-        keys, reads_pairs = {}, any(num_texts(config) > 1 for config in self.configs.values())
+        keys, errors = dict[str, Sequence[str] | str](), list[InputError]()
+        reads_pairs = any(num_texts(config) > 1 for config in self.configs.values())
         for name, config in self.configs.items():
             own = text_a, text_b if num_texts(config) > 1 or not reads_pairs else None
-            columns = text_columns(config, names, *own)
-            keys[name] = keys_of(columns, names)
+            try:
+                keys[name] = keys_of(text_columns(config, names, *own), names)
+            except InputError as error:  # Only rows of this adapter need the columns.
+                keys[name] = str(error)
+                errors.append(error)
+        if len(errors) == len(keys):
+            raise errors[0]
         return keys
 
     def ask(self, row: Row, keys: Keys) -> Request | str:
@@ -108,7 +115,8 @@ class Adapters:
         if not isinstance(name, str) or name not in keys:
             known = preview(list(keys))
             return f"the column {self.column!r} names one of {known}. Received: {preview(name)}."
-        texts = texts_of(row, keys[name])
+        columns = keys[name]
+        texts = columns if isinstance(columns, str) else texts_of(row, columns)
         return texts if isinstance(texts, str) else (name, encodable(texts))
 
 

@@ -13,12 +13,11 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.beam.rows import InputFile, Part, output_stem
 from adapter_bert_tf.beam.scorer import Answer
 from adapter_bert_tf.beam.text_rows import TEXT
-from adapter_bert_tf.beam.totals import Totals, type_of_column
-from adapter_bert_tf.data.tables.rows import Row, cell_text, column_keys
+from adapter_bert_tf.beam.totals import Totals, as_text, type_of_column
+from adapter_bert_tf.data.tables.rows import Row, column_keys
 from adapter_bert_tf.data.tables.stream import TableFormat, import_pyarrow, output_format
 from adapter_bert_tf.output.atomic import replace_file
 from adapter_bert_tf.output.records import read_record, write_record
-from adapter_bert_tf.predict.inputs import encodable
 from adapter_bert_tf.predict.writing import Writer, open_writer, surplus_keys, unused_names
 
 # Beam, Spark and others read no file whose name, or folder, begins with an underscore.
@@ -166,18 +165,11 @@ class _ParquetWriter:
         values = row.values | dict(zip(self._new_names, new, strict=True))
         for name, column in self._columns.items():
             value = values.get(name)
-            column.append(_text(value) if name in self._are_texts and value is not None else value)
+            is_text = name in self._are_texts and value is not None
+            column.append(as_text(value) if is_text else value)
 
     def save(self, place: str) -> None:
         """Writes all rows."""
         arrays = [self._pyarrow.array(self._columns[n], type) for n, type in self._types.items()]
         table = self._pyarrow.table(arrays, names=list(self._types))
         self._pyarrow.parquet.write_table(table, place)
-
-
-def _text(value: Any) -> str:
-    """A value as text; lists and objects of answers as JSON."""
-    if isinstance(value, list | dict):
-        return json.dumps(value)
-    text: str = encodable((cell_text(value),))[0]
-    return text

@@ -299,6 +299,23 @@ def test_a_later_object_keeps_its_own_values(tmp_path, monkeypatch):
     assert (second["predicted_source_file"], second["predicted_source_row"]) == ("a.jsonl", 1)
 
 
+@pytest.mark.parametrize("first_rows", [1, 1024])
+def test_adapters_of_one_and_of_two_texts(first_rows, tmp_path, monkeypatch):
+    """Each row needs the columns of its own adapter only."""
+    monkeypatch.setattr(table_rows, "FIRST_ROWS", first_rows)
+    one, two = {"task": "sts-b", "text_a": "a"}, {"task": "mrpc", "text_a": "a", "text_b": "b"}
+    write_lines(tmp_path / "in" / "a.jsonl", one, two)
+    write_lines(tmp_path / "in" / "b.jsonl", one)
+    options = {"adapters": (("mrpc", PAIRS), ("sts-b", SCORES)), "adapter_column": "task"}
+    columns = {"text_a_column": None, "text_b_column": None}
+    summary = score(tmp_path / "in", tmp_path / "out", **options, **columns)
+    late = first_rows == 1  # The columns of a.jsonl are those of its first row.
+    assert (summary["rows"], summary["bad_rows"]) == (3, late)
+    write_lines(tmp_path / "in" / "b.jsonl", {"task": "mrpc", "text": "a"})
+    with raises_code("missing", "b.jsonl", "text_a"):
+        score(tmp_path / "in", tmp_path / "none", **options, **columns)
+
+
 def test_lists_in_the_column_of_adapters(tmp_path):
     pair = dict.fromkeys(COLUMNS, "a")
     write_lines(tmp_path / "in" / "a.jsonl", pair | {"task": "mrpc"}, pair | {"task": ["mrpc"]})
