@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.data.tables.stream import Row, text_of
+from adapter_bert_tf.data.tables.rows import Row, texts_of
 from adapter_bert_tf.errors import Conflict, InputError, Missing
-from adapter_bert_tf.predict.columns import num_texts, text_columns
+from adapter_bert_tf.predict.columns import keys_of, num_texts, text_columns
 from adapter_bert_tf.predict.inputs import encodable
 from adapter_bert_tf.predict.writing import unused_names
 from adapter_bert_tf.sanitize import preview
@@ -19,7 +19,8 @@ from adapter_bert_tf.store.files import read_adapter_config
 from adapter_bert_tf.task_types import type_of
 
 Request: TypeAlias = tuple[str, tuple[str, ...]]  # The name of an adapter, and its texts.
-Keys: TypeAlias = Mapping[str, Sequence[str]]  # From an adapter to the columns of its texts.
+# From an adapter to the columns of its texts; or why a table lacks them, as a sentence.
+Keys: TypeAlias = Mapping[str, Sequence[str] | str]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,7 +86,7 @@ class Adapters:
           text_a, text_b: the user's choice; None: as each adapter was trained.
 
         Raises:
-          InputError: for a column that the table has not.
+          InputError: for a table without the columns of any adapter.
         """
         if self.column is not None and names is not None and self.column not in names:
             raise Missing(
@@ -93,13 +94,17 @@ class Adapters:
                 f"Received: {preview(list(names))}",
                 "adapter_column",
             )
-        keys, reads_pairs = {}, any(num_texts(config) > 1 for config in self.configs.values())
+        keys, errors = dict[str, Sequence[str] | str](), list[InputError]()
+        reads_pairs = any(num_texts(config) > 1 for config in self.configs.values())
         for name, config in self.configs.items():
             own = text_a, text_b if num_texts(config) > 1 or not reads_pairs else None
-            columns = text_columns(config, names, *own)
-            keys[name] = [
-                c if isinstance(c, str) else names[c] if names else str(c) for c in columns
-            ]
+            try:
+                keys[name] = keys_of(text_columns(config, names, *own), names)
+            except InputError as error:  # Only rows of this adapter need the columns.
+                keys[name] = str(error)
+                errors.append(error)
+        if len(errors) == len(keys):
+            raise errors[0]
         return keys
 
     def ask(self, row: Row, keys: Keys) -> Request | str:
@@ -110,10 +115,9 @@ class Adapters:
         if not isinstance(name, str) or name not in keys:
             known = preview(list(keys))
             return f"the column {self.column!r} names one of {known}. Received: {preview(name)}."
-        values = [row.values.get(key) for key in keys[name]]
-        if None in values:
-            return f"this row has no text in the columns {list(keys[name])}."
-        return name, encodable(tuple(map(text_of, values)))
+        columns = keys[name]
+        texts = columns if isinstance(columns, str) else texts_of(row, columns)
+        return texts if isinstance(texts, str) else (name, encodable(texts))
 
 
 def reason_of(error: BaseException) -> str:

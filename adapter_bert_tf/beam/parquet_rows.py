@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from adapter_bert_tf.beam.text_rows import Layout, Place
-from adapter_bert_tf.data.tables.stream import AT_ONCE, Row, import_pyarrow
+from adapter_bert_tf.data.tables.rows import Row, parquet_row
+from adapter_bert_tf.data.tables.stream import AT_ONCE, import_pyarrow
 from adapter_bert_tf.errors import Damaged
 from adapter_bert_tf.sanitize import truncate
 
@@ -46,7 +47,7 @@ class ParquetRows:
                 before = min(max(wanted - number, 0), len(batch))
                 number += before
                 for values in batch.slice(before).to_pylist():
-                    yield Place(number, number + 1), Row(number + 1, values)
+                    yield Place(number, number + 1), parquet_row(number + 1, values)
                     number += 1
 
     def _next(self, batches: Iterator[Any]) -> Any:

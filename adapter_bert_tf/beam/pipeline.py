@@ -15,7 +15,7 @@ from adapter_bert_tf.beam.rows import DAMAGE, InputFile, Part, cut, format_of, r
 from adapter_bert_tf.beam.shards import key_names
 from adapter_bert_tf.beam.totals import Totals
 from adapter_bert_tf.beam.transform import AdapterHandler
-from adapter_bert_tf.data.tables.stream import Row
+from adapter_bert_tf.data.tables.rows import Row
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.output.records import write_record
 

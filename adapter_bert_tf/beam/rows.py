@@ -17,8 +17,8 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.beam.parquet_rows import ParquetRows
 from adapter_bert_tf.beam.text_rows import TEXT, Layout, Place, TextRows
 from adapter_bert_tf.data.file_sets import fixed_part, is_pattern
+from adapter_bert_tf.data.tables.rows import Row
 from adapter_bert_tf.data.tables.stream import (
-    Row,
     TableFormat,
     extension_of,
     table_format,

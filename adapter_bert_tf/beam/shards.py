@@ -13,20 +13,12 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.beam.rows import InputFile, Part, output_stem
 from adapter_bert_tf.beam.scorer import Answer
 from adapter_bert_tf.beam.text_rows import TEXT
-from adapter_bert_tf.beam.totals import Totals, type_of_column
-from adapter_bert_tf.data.tables.stream import (
-    Row,
-    cell_text,
-    extension_of,
-    import_pyarrow,
-    table_format,
-)
-from adapter_bert_tf.errors import InputError
+from adapter_bert_tf.beam.totals import Totals, as_text, type_of_column
+from adapter_bert_tf.data.tables.rows import Row, column_keys
+from adapter_bert_tf.data.tables.stream import TableFormat, import_pyarrow, output_format
 from adapter_bert_tf.output.atomic import replace_file
 from adapter_bert_tf.output.records import read_record, write_record
-from adapter_bert_tf.predict.inputs import encodable
-from adapter_bert_tf.predict.writing import WriteRow, open_writer, unused_names
-from adapter_bert_tf.sanitize import preview
+from adapter_bert_tf.predict.writing import Writer, open_writer, surplus_keys, unused_names
 
 # Beam, Spark and others read no file whose name, or folder, begins with an underscore.
 PARTS, BAD_ROWS = "_parts", "_bad_rows"
@@ -38,10 +30,11 @@ ENDINGS = (".csv", ".tsv", OBJECTS, PARQUET, ".csv.gz", ".tsv.gz", ".jsonl.gz")
 
 @dataclasses.dataclass(frozen=True)
 class Head:
-    """What a writer knows of a table: its path for messages, and the names of its columns."""
+    """What a writer knows of a table."""
 
-    path: str
     names: Sequence[str] | None
+    width: int
+    format: TableFormat
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,41 +100,38 @@ class Shards:
           key_names: of the two columns of a row's key.
         """
         totals, bad = Totals(parts=1), list[dict[str, Any]]()
+        new_names = [*key_names, *names.values()]
         with (
             replace_file(self.path(part), overwrite=True) as place,
-            self._writer(place, part, list(names.values()), key_names) as write,
+            self._writer(place, part, new_names) as writer,
         ):
             for number, (row, answer) in enumerate(zip(rows, answered, strict=True), part.first):
-                keys = dict(zip(key_names, (part.file.name, number), strict=True))
+                key = part.file.name, number
                 error = answer.error
-                if answer.cells is not None:
-                    cells = [answer.cells.get(name) for name in names]
-                    error = _try(write, Row(row.line, row.values | keys), cells)
+                if answer.cells is not None and (error := writer.problem(row)) is None:
+                    writer.write(row, [*key, *map(answer.cells.get, names)])
                 totals.add(answer if error is None else dataclasses.replace(answer, cells=None))
                 if error is not None:
-                    key = dict(zip(KEY_NAMES, keys.values(), strict=True))
-                    bad.append({**key, "line": row.line, "reason": error, "row": row.values})
+                    named = dict(zip(KEY_NAMES, key, strict=True))
+                    bad.append({**named, "line": row.line, "reason": error, "row": row.values})
         if bad or storage.exists(self.bad_path(part)):
             lines = (json.dumps(row, ensure_ascii=True, default=str) + "\n" for row in bad)
             storage.write_text(self.bad_path(part), "".join(lines))
         return totals
 
     @contextlib.contextmanager
-    def _writer(
-        self, place: str, part: Part, names: Sequence[str], key_names: Sequence[str]
-    ) -> Iterator[WriteRow]:
-        own, path = part.layout.names, self.path(part)
-        all_names = None if own is None else [*own, *key_names]
+    def _writer(self, place: str, part: Part, new_names: Sequence[str]) -> Iterator[Writer]:
+        path = self.path(part)
         if path.endswith(PARQUET):
-            with _parquet_writer(place, part, all_names, key_names, names) as write:
-                yield write
+            parquet = _ParquetWriter(part, new_names)
+            yield parquet
+            parquet.save(place)
             return
-        same = extension_of(path) == part.form.extension
-        delimiter, quoted = (part.form.delimiter, part.form.quoted) if same else (None, None)
         header = part.form.header or part.form.extension == TEXT
-        form = table_format(path, delimiter, header, quoted, written=True)
-        with open_writer(place, form, Head(part.file.path, all_names), names) as write:
-            yield write
+        form = output_format(path, part.form, header)
+        head = Head(part.layout.names, part.layout.width, part.form)
+        with open_writer(place, form, head, new_names) as writer:
+            yield writer
 
 
 def key_names(names: Sequence[str] | None) -> list[str]:
@@ -153,53 +143,33 @@ def _stem(part: Part) -> str:
     return f"{output_stem(part.file.name)}-{part.number:05d}"
 
 
-def _try(write: WriteRow, row: Row, cells: Sequence[Any]) -> str | None:
-    """Writes a row; returns why it cannot be written."""
-    try:
-        write(row, cells)
-    except InputError as error:
-        return str(error)
-    return None
-
-
-@contextlib.contextmanager
-def _parquet_writer(
-    place: str,
-    part: Part,
-    names: Sequence[str] | None,
-    key_names: Sequence[str],
-    answer_names: Sequence[str],
-) -> Iterator[WriteRow]:
+class _ParquetWriter:
     """Collects the rows of a part; columns of other formats become texts."""
-    pyarrow = import_pyarrow()
-    types = {str: pyarrow.string(), int: pyarrow.int64(), float: pyarrow.float64()}
-    fields = dict.fromkeys(names or map(str, range(part.layout.width)), pyarrow.string())
-    if part.layout.schema is not None:
-        fields = {field.name: field.type for field in part.layout.schema}
-    fields |= dict(zip(key_names, (pyarrow.string(), pyarrow.int64()), strict=True))
-    fields |= {name: types[type_of_column(name)] for name in answer_names}
-    columns: dict[str, list[Any]] = {name: [] for name in fields}
-    are_texts = {name for name, type in fields.items() if type == pyarrow.string()}
 
-    def write(row: Row, answer: Sequence[Any]) -> None:
-        if other := row.values.keys() - columns.keys():
-            raise InputError(
-                f"The first row has no {preview(sorted(other))}, so there is no column for it. "
-                "Write .jsonl instead."
-            )
-        values = row.values | dict(zip(answer_names, answer, strict=True))
-        for name, column in columns.items():
+    def __init__(self, part: Part, new_names: Sequence[str]) -> None:
+        self._pyarrow, self._new_names = import_pyarrow(), new_names
+        text = self._pyarrow.string()
+        types = {str: text, int: self._pyarrow.int64(), float: self._pyarrow.float64()}
+        own = dict.fromkeys(column_keys(part.layout.names, part.layout.width), text)
+        if part.layout.schema is not None:
+            own = {field.name: field.type for field in part.layout.schema}
+        self._own = tuple(own)
+        self._types = own | {name: types[type_of_column(name)] for name in new_names}
+        self._columns: dict[str, list[Any]] = {name: [] for name in self._types}
+        self._are_texts = {name for name, type in self._types.items() if type == text}
+
+    def problem(self, row: Row) -> str | None:
+        return surplus_keys(row, self._own)
+
+    def write(self, row: Row, new: Sequence[Any]) -> None:
+        values = row.values | dict(zip(self._new_names, new, strict=True))
+        for name, column in self._columns.items():
             value = values.get(name)
-            column.append(_text(value) if name in are_texts and value is not None else value)
+            is_text = name in self._are_texts and value is not None
+            column.append(as_text(value) if is_text else value)
 
-    yield write
-    arrays = [pyarrow.array(columns[name], type) for name, type in fields.items()]
-    pyarrow.parquet.write_table(pyarrow.table(arrays, names=list(fields)), place)
-
-
-def _text(value: Any) -> str:
-    """A value as text; lists and objects of answers as JSON."""
-    if isinstance(value, list | dict):
-        return json.dumps(value)
-    text: str = encodable((cell_text(value),))[0]
-    return text
+    def save(self, place: str) -> None:
+        """Writes all rows."""
+        arrays = [self._pyarrow.array(self._columns[n], type) for n, type in self._types.items()]
+        table = self._pyarrow.table(arrays, names=list(self._types))
+        self._pyarrow.parquet.write_table(table, place)

@@ -9,8 +9,14 @@ import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from adapter_bert_tf.data.tables.delimiters import line_end, read_beginning, utf16_hint
-from adapter_bert_tf.data.tables.stream import Row, TableFormat, header_of, json_row, row_of
+from adapter_bert_tf.data.tables.delimiters import (
+    is_blank,
+    line_end,
+    read_beginning,
+    utf16_hint,
+)
+from adapter_bert_tf.data.tables.rows import Row, header_of, json_row, object_names, row_of
+from adapter_bert_tf.data.tables.stream import TableFormat
 from adapter_bert_tf.errors import Damaged, InputError, Unsupported
 from adapter_bert_tf.sanitize import truncate
 
@@ -132,7 +138,7 @@ class TextRows:
         for place, cells, error in self._records(Place()):
             if error:
                 raise Damaged(f"{self.path}, line {place.line}: {error}", "quoted", "encoding")
-            if not any(cells) and len(cells) < 2:
+            if is_blank(cells, self.form.quoted):
                 continue
             if not self.form.header:
                 return Layout(None, place, len(cells))
@@ -142,13 +148,11 @@ class TextRows:
         raise Damaged(f"{self.path} is empty.")
 
     def _layout_of_objects(self) -> Layout:
-        error = None
+        names = object_names(row for _, row in self._objects(Place()))
+        if names is not None:
+            return Layout(tuple(names), Place())
         for _, row in self._objects(Place()):
-            if row.error is None:
-                return Layout(tuple(row.values), Place())
-            error = error or row.error
-        if error:
-            raise Damaged(f"{self.path}: no line of it is a JSON object. {error}")
+            raise Damaged(f"{self.path}: no line of it is a JSON object. {row.error}")
         return Layout((), Place())  # Empty files are usual among the parts of a large table.
 
     def _require_decoded(self, cells: list[str]) -> None:
@@ -172,13 +176,13 @@ class TextRows:
             if error:
                 yield at, Row(at.line, {}, error)
                 continue
-            if not any(cells) and len(cells) < 2:
+            if is_blank(cells, self.form.quoted):
                 blank += [at] if layout.width == 1 else []
                 continue
             for earlier in blank:
-                yield earlier, row_of(layout.names, earlier.line, [""])
+                yield earlier, row_of(layout.names, layout.width, earlier.line, [""])
             blank.clear()
-            row = row_of(layout.names, at.line, cells)
+            row = row_of(layout.names, layout.width, at.line, cells)
             yield at, self._checked(row, "".join(cells))
 
     def _records(self, place: Place) -> Iterator[tuple[Place, list[str], str]]:

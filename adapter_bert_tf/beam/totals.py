@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Mapping
 from typing import Any
 
 from adapter_bert_tf.beam.scorer import Answer
+from adapter_bert_tf.data.tables.rows import cell_text
+from adapter_bert_tf.predict.inputs import encodable
 
 MOST_LABELS = 1000  # That are counted, each with its name.
-# Types of the columns of answers; all others are numbers.
-TEXTS = {"label", "labels", "answer", "entities", "words", "tags", "probabilities"}
-COUNTS = {"start", "end"}
+# Types of the columns that are added to a row; all others are numbers.
+TEXTS = {"label", "labels", "answer", "entities", "words", "tags", "probabilities", "source_file"}
+COUNTS = {"start", "end", "source_row"}
 
 
 def type_of_column(name: str) -> type:
-    """The type of an answer's column."""
+    """The type of a column of an answer, or of the key of a row."""
     plain = name.replace("predicted_", "")
     if plain in TEXTS:
         return str
     return int if plain in COUNTS else float
+
+
+def as_text(value: Any) -> str:
+    """A value as text; lists and objects of answers as JSON."""
+    if isinstance(value, list | dict):
+        return json.dumps(value)
+    text: str = encodable((cell_text(value),))[0]
+    return text
 
 
 def score_of(answered: Answer) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Optional
 
 import apache_beam as beam
 from apache_beam.ml.inference.base import KeyedModelHandler, ModelHandler, RunInference
@@ -13,8 +13,8 @@ from apache_beam.typehints.row_type import RowTypeConstraint
 from adapter_bert_tf.beam.adapter_set import Adapters, Request
 from adapter_bert_tf.beam.metrics import NAMESPACE, Metrics
 from adapter_bert_tf.beam.scorer import Answers, Scorer
-from adapter_bert_tf.beam.totals import type_of_column
-from adapter_bert_tf.data.tables.stream import Row
+from adapter_bert_tf.beam.totals import as_text, type_of_column
+from adapter_bert_tf.data.tables.rows import Row
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.predict.predictor import Folder
 from adapter_bert_tf.predict.tables import AT_ONCE
@@ -156,7 +156,14 @@ def _fields(element_type: Any, adapters: Adapters) -> list[tuple[str, Any]]:
         return []
     fields = list(row_type._fields)
     names = adapters.answer_names([name for name, _ in fields])
-    return fields + [(new, type_of_column(name) | None) for name, new in names.items()]
+    # `str | None` would be a pickle to Beam, which SQL and connectors cannot read.
+    types = [(new, Optional[type_of_column(name)]) for name, new in names.items()]  # noqa: UP045
+    return fields + types
+
+
+def _as_field(cell: Any) -> Any:
+    """A cell of an answer as a value of its type in the schema, which has lists as JSON."""
+    return as_text(cell) if isinstance(cell, list | dict | str) else cell
 
 
 class _Ask(beam.DoFn):
@@ -205,5 +212,8 @@ class _Add(beam.DoFn):
         if taken not in self._names:
             self._names = {taken: self._adapters.answer_names(taken)}
         names = self._names[taken]
-        values |= {new: answered.cells.get(name) for name, new in names.items()}
-        yield values if isinstance(row, Mapping) else beam.Row(**values)
+        cells = {new: answered.cells.get(name) for name, new in names.items()}
+        if isinstance(row, Mapping):
+            yield values | cells
+            return
+        yield beam.Row(**values, **{name: _as_field(cell) for name, cell in cells.items()})

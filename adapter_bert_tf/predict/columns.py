@@ -68,6 +68,11 @@ def text_columns(
     )
 
 
+def keys_of(columns: Sequence[str | int], names: Sequence[str] | None) -> list[str]:
+    """The keys of columns, given by name or by number from 0, in the rows of a table."""
+    return [c if isinstance(c, str) else names[c] if names else str(c) for c in columns]
+
+
 def reading_options(
     config: Mapping[str, Any], path: str, given: Mapping[str, Any]
 ) -> dict[str, Any]:

@@ -32,7 +32,8 @@ def rows(frame: Any, columns: Sequence[str | int]) -> Iterator[tuple[str, ...]]:
             f"{len(missing)} of {len(frame)} rows lack a text, which counts as empty: "
             f"{', '.join(missing[:10])}."
         )
-    return zip(*(column.where(column.notna(), "") for column in texts), strict=True)
+    # As objects: a categorical column takes no new value.
+    return zip(*(column.astype(object).where(column.notna(), "") for column in texts), strict=True)
 
 
 def check_arguments(texts: Any, others: Any, *column_names: Any) -> None:

@@ -157,7 +157,7 @@ class Predictor:
           cut: counts the rows that are longer than their adapters read. None: a warning does.
         """
         names, done, counted = self._names(adapter), 0, CutRows() if cut is None else cut
-        for part in tables.in_parts(rows, tables.AT_ONCE):
+        for part in tables.in_parts(rows, tables.AT_ONCE, lambda row: len(str(row))):
             same = [names] * len(part) if isinstance(names, str) else None
             row_names = same or list(names[done : done + len(part)])
             if len(row_names) < len(part):

@@ -1,30 +1,28 @@
 """Table prediction: reads a file in batches of rows and writes them with their answers."""
 
-import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.data.tables.malformed_rows import quotes_hint
+from adapter_bert_tf.data.tables.rows import Row, texts_of
 from adapter_bert_tf.data.tables.stream import (
-    OBJECTS,
-    Row,
-    TableFormat,
-    extension_of,
+    Table,
     open_table,
+    output_format,
     table_format,
-    text_of,
     with_found_delimiter,
 )
 from adapter_bert_tf.errors import Conflict, InputError, NotFound, require_bools
 from adapter_bert_tf.output.atomic import replace_file, require_creatable
 from adapter_bert_tf.permissions import denied_as_input_error
-from adapter_bert_tf.predict.writing import open_writer, unused_names
+from adapter_bert_tf.predict.columns import keys_of
+from adapter_bert_tf.predict.writing import Writer, open_writer, unused_names
 from adapter_bert_tf.sanitize import format_lines
 from adapter_bert_tf.task_types import TaskType
 
-AT_ONCE = 2048  # Rows in memory.
+AT_ONCE, CHARACTERS = 2048, 1 << 22  # In memory: rows, and the characters that a model reads.
 Texts: TypeAlias = tuple[str, ...]
 
 
@@ -55,7 +53,8 @@ def answer_file(
       answers_of: function from rows of texts to their answers.
       delimiter, header, quoted, encoding: as in `table_format`; the output is UTF-8.
       skip_bad_rows: whether a malformed row gets empty cells, or is an error: one without its
-        texts, with a problem, with more cells than the header, or that is not a JSON object.
+        texts, with a problem, with more cells than the header (or the first row), that is not a
+        JSON object, or that the output cannot hold.
       overwrite: whether a file at `output` may be replaced.
       progress: whether to print the progress every few seconds.
       cells_of: function from an answer to its values for `names`.
@@ -70,26 +69,24 @@ def answer_file(
     if quoted is not None:
         require_bools(quoted=quoted)
     check_places(path, output, overwrite)
-    same_extension = extension_of(output) == extension_of(path)
     source_format = table_format(path, delimiter, header, quoted, encoding)
     if delimiter is None:
         source_format = with_found_delimiter(path, source_format)
-    same_delimiter = source_format.delimiter if same_extension else None
-    output_format = table_format(output, same_delimiter, header, written=True)
     with open_table(path, source_format) as table, replace_file(output, overwrite) as place:
         columns = [] if table.is_empty else columns_of(table.names)
         answer_names = unused_names(names, table.names or ())
-        texts_of = _TextReader(path, columns, table.names, source_format, skip_bad_rows, problem_of)
         from adapter_bert_tf.training.progress import RowProgress  # Needs TensorFlow.
 
         row_progress = RowProgress(os.path.basename(path)) if progress else None
-        with open_writer(place, output_format, table, answer_names) as write:
+        form = output_format(output, source_format, header)
+        with open_writer(place, form, table, answer_names) as writer:
+            texts_of = _TextReader(table, columns, writer, skip_bad_rows, problem_of)
             for rows in in_parts(table, AT_ONCE):
                 texts = [texts_of(row) for row in rows]
                 answers = iter(answers_of([row for row in texts if row is not None]))
                 for row, row_texts in zip(rows, texts, strict=True):
                     is_bad = row_texts is None
-                    write(row, [""] * len(names) if is_bad else cells_of(next(answers)))
+                    writer.write(row, [""] * len(names) if is_bad else cells_of(next(answers)))
                 if row_progress:
                     row_progress.add(len(rows), table.fraction_read())
         texts_of.report(table.num_rows)
@@ -117,62 +114,69 @@ def require_other_file(path: str, output: str, overwrite: bool) -> None:
         raise InputError(message, "overwrite=True")
 
 
-def in_parts(rows: Iterable[Any], size: int) -> Iterator[list[Any]]:
-    """Yields the rows in lists of `size`, the last one of what is left."""
-    rows = iter(rows)
-    while part := list(itertools.islice(rows, size)):
+def in_parts(
+    rows: Iterable[Any], size: int, length_of: Callable[[Any], int] = lambda row: 0
+) -> Iterator[list[Any]]:
+    """Yields the rows in lists of `size`; long ones in shorter lists, of some `CHARACTERS`."""
+    part, characters = list[Any](), 0
+    for row in rows:
+        part.append(row)
+        characters += length_of(row)
+        if len(part) == size or characters >= CHARACTERS:
+            yield part
+            part, characters = [], 0
+    if part:
         yield part
 
 
 class _TextReader:
     """Takes the texts out of rows, and notes the lines of rows without one.
 
-    `columns` are those of the texts, by name or by number from 0; `names` are the column names,
-    None without a header; `problem_of` is that of `answer_file`. A bad row has no
-    texts, or is an error unless `skip_bad_rows`.
+    `columns` are those of the texts, by name or by number from 0; `writer` is that of the output;
+    `problem_of` is that of `answer_file`. A bad row has no texts, or is an error unless
+    `skip_bad_rows`.
     """
 
     def __init__(
         self,
-        path: str,
+        table: Table,
         columns: Sequence[str | int],
-        names: Sequence[str] | None,
-        file_format: TableFormat,
+        writer: Writer,
         skip_bad_rows: bool,
         problem_of: Callable[[Texts], str | None],
     ) -> None:
-        self.problem_of = problem_of
-        self.path, self.columns, self.skip_bad_rows = path, columns, skip_bad_rows
-        self.quoted = file_format.quoted or file_format.extension in OBJECTS
-        self.keys = [
-            column if isinstance(column, str) else names[column] if names else str(column)
-            for column in columns
-        ]
+        self.path, self.writer, self.problem_of = table.path, writer, problem_of
+        self.skip_bad_rows, self.is_plain = skip_bad_rows, table.format.is_plain
+        self.keys = keys_of(columns, table.names)
         self.bad_lines, self.empty_lines = list[int](), list[int]()
 
     def __call__(self, row: Row) -> Texts | None:
         """The texts of a row, or None of a bad one. Raises `InputError`."""
-        values = [row.values.get(key) for key in self.keys]
-        error = row.error
-        if error is None and None in values:
-            error = f"this row has no text in the columns {self.columns}."
-        texts = tuple(map(text_of, values)) if error is None else ()
-        if error is None and (problem := self.problem_of(texts)):
-            error = f"{problem}."
-        if error is None:
+        texts = self._texts_or_reason(row)
+        if not isinstance(texts, str):
             if not all(text.strip() for text in texts):
                 self.empty_lines.append(row.line)
             return texts
         if not self.skip_bad_rows:
-            hint = "" if self.quoted else quotes_hint([str(v) for v in row.values.values()])
+            cells = map(str, row.values.values())
+            hint = quotes_hint(list(cells)) if self.is_plain else ""
             raise InputError(
-                f"{self.path}, line {row.line}: {error}{hint} Correct it, or pass "
+                f"{self.path}, line {row.line}: {texts}{hint} Correct it, or pass "
                 "skip_bad_rows=True: such rows then get no answer, and lose surplus cells.",
                 "skip_bad_rows=True",
                 "quoted=True",
             )
         self.bad_lines.append(row.line)
         return None
+
+    def _texts_or_reason(self, row: Row) -> Texts | str:
+        """The texts of a row; or why it cannot be answered, as a sentence."""
+        texts = texts_of(row, self.keys)
+        if isinstance(texts, str):
+            return texts
+        if problem := self.problem_of(texts):
+            return f"{problem}."
+        return self.writer.problem(row) or texts
 
     def report(self, num_rows: int) -> None:
         """Prints which rows got no answer, and which have an empty text."""

@@ -17,6 +17,7 @@ from adapter_bert_tf.beam import shards
 from adapter_bert_tf.beam.pipeline import build
 from adapter_bert_tf.beam.scorer import Scorer
 from adapter_bert_tf.beam.workers import local_runner
+from adapter_bert_tf.data.tables import rows as table_rows
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.predict.predictor import Predictor
 from tests.predict.predictor_test import BASE, PAIRS, SCORES, SPANS, texts
@@ -278,11 +279,41 @@ def test_texts_of_json_that_are_no_unicode(ending, tmp_path):
 
 
 @pytest.mark.parametrize("ending", [".parquet", ".csv"])
-def test_an_object_with_another_key_is_bad_where_there_is_no_column(ending, tmp_path):
+def test_a_key_of_a_later_object_is_bad_where_it_has_no_column(ending, tmp_path, monkeypatch):
+    monkeypatch.setattr(table_rows, "FIRST_ROWS", 1)
     pair = dict.fromkeys(COLUMNS, "a")
-    write_lines(tmp_path / "in" / "a.jsonl", pair, pair | {"user": 1}, pair)
+    others = [pair | {name: "gold"} for name in ("user", "label", "source_file")]
+    write_lines(tmp_path / "in" / "a.jsonl", pair, *others)
     summary = score(tmp_path / "in", tmp_path / "out", ending=ending)
-    assert (summary["rows"], summary["bad_rows"]) == (3, 1)
+    assert (summary["rows"], summary["bad_rows"]) == (4, 3)
+
+
+def test_a_later_object_keeps_its_own_values(tmp_path, monkeypatch):
+    monkeypatch.setattr(table_rows, "FIRST_ROWS", 1)
+    pair, own = dict.fromkeys(COLUMNS, "a"), {"label": "gold", "source_file": 7, "source_row": "x"}
+    write_lines(tmp_path / "in" / "a.jsonl", pair, pair | own)
+    assert not score(tmp_path / "in", tmp_path / "out")["bad_rows"]
+    first, second = rows_in(tmp_path / "out" / "a-00000.jsonl")
+    assert (first["source_file"], first["source_row"]) == ("a.jsonl", 0)
+    assert second | own == second and second["predicted_label"] == first["label"]
+    assert (second["predicted_source_file"], second["predicted_source_row"]) == ("a.jsonl", 1)
+
+
+@pytest.mark.parametrize("first_rows", [1, 1024])
+def test_adapters_of_one_and_of_two_texts(first_rows, tmp_path, monkeypatch):
+    """Each row needs the columns of its own adapter only."""
+    monkeypatch.setattr(table_rows, "FIRST_ROWS", first_rows)
+    one, two = {"task": "sts-b", "text_a": "a"}, {"task": "mrpc", "text_a": "a", "text_b": "b"}
+    write_lines(tmp_path / "in" / "a.jsonl", one, two)
+    write_lines(tmp_path / "in" / "b.jsonl", one)
+    options = {"adapters": (("mrpc", PAIRS), ("sts-b", SCORES)), "adapter_column": "task"}
+    columns = {"text_a_column": None, "text_b_column": None}
+    summary = score(tmp_path / "in", tmp_path / "out", **options, **columns)
+    late = first_rows == 1  # The columns of a.jsonl are those of its first row.
+    assert (summary["rows"], summary["bad_rows"]) == (3, late)
+    write_lines(tmp_path / "in" / "b.jsonl", {"task": "mrpc", "text": "a"})
+    with raises_code("missing", "b.jsonl", "text_a"):
+        score(tmp_path / "in", tmp_path / "none", **options, **columns)
 
 
 def test_lists_in_the_column_of_adapters(tmp_path):
@@ -358,6 +389,18 @@ def test_parquet_keeps_its_types(asked, tmp_path):
     assert written.schema.field("when").type == pyarrow.date32()
     assert written.column("id").to_pylist() == [1, 2]
     assert written.schema.field("probability_1").type == pyarrow.float64()
+
+
+def test_bytes_of_parquet_are_texts(tmp_path):
+    (tmp_path / "in").mkdir()
+    columns = {"sentence1": ["né".encode(), b"\xff"], "sentence2": [b"x", b"y"]}
+    arrays = {name: pyarrow.array(v, pyarrow.binary()) for name, v in columns.items()}
+    pyarrow.parquet.write_table(pyarrow.table(arrays), tmp_path / "in" / "a.parquet")
+    assert score(tmp_path / "in", tmp_path / "out")["bad_rows"] == 1
+    written = pyarrow.parquet.read_table(tmp_path / "out" / "a-00000.parquet")
+    assert written.column("sentence1").to_pylist() == ["né".encode()]  # Its type is kept.
+    answered = Predictor(PAIRS, base=BASE)("né", "x")["probabilities"]["1"]
+    assert written.column("probability_1").to_pylist() == [pytest.approx(answered, abs=1e-6)]
 
 
 def test_a_column_names_the_adapter_of_a_row(tmp_path):

@@ -63,6 +63,7 @@ FORMS = {
     "latin-1": ("a.csv", "a\né\n".encode("latin-1"), {"encoding": "latin-1"}, [["é"]]),
     "blank lines": ("a.csv", "\nid,text\n1,x\n\n2,y\n\n", {}, [["1", "x"], ["2", "y"]]),
     "a blank row": ("a.csv", "text\nx\n\ny\n\n", {}, [["x"], [""], ["y"]]),
+    "quoted cells without text": ("a.csv", 'text\nx\n""\n\n""\n\n', {}, [["x"], [""], [""], [""]]),
     "no header": ("a.tsv", "1\tx\n2\ty\n", {"header": False}, [["1", "x"], ["2", "y"]]),
     "objects": ("a.jsonl", '\n{"a": 1}\n{"a": "x", "b": null}\n', {}, [[1], ["x", None]]),
     "texts": ("a.txt", "x, y\n\n z \n", {}, [["x, y"], ["z"]]),
@@ -118,17 +119,20 @@ CELL = st.text(st.sampled_from('ab é\n\r",\t'), max_size=6)
 
 @settings(max_examples=60, suppress_health_check=list(HealthCheck), deadline=None)
 @given(
+    width=st.integers(1, 2),
     rows=st.lists(st.lists(CELL, min_size=2, max_size=2), max_size=8),
     ends=st.sampled_from(["\n", "\r\n"]),
     size=st.integers(1, 5),
 )
-def test_tables_are_read_as_predict_reads_them(tmp_path, rows, ends, size):
+def test_tables_are_read_as_predict_reads_them(tmp_path, width, rows, ends, size):
     file = io.StringIO(newline="")
-    csv.writer(file, lineterminator=ends, quoting=csv.QUOTE_ALL).writerows([["id", "text"], *rows])
+    cells = [row[:width] for row in (["id", "text"], *rows)]
+    csv.writer(file, lineterminator=ends, quoting=csv.QUOTE_ALL).writerows(cells)
     path = put(tmp_path, "a.csv", file.getvalue())
     form = form_of(path)
     with open_table(str(path), form) as table:
         expected = [row.values for row in table]
+    assert [list(values.values()) for values in expected] == cells[1:]
     assert [row.values for row in rows_of(path, form)] == expected
     parts = [part for part, _ in parts_of(path, size, form)]
     assert [row.values for part in parts for row in read_part(part)] == expected

@@ -1,8 +1,10 @@
 """`Score` in pipelines of other people: dicts and Beam rows in, with answers out."""
 
+import json
 import typing
 
 import apache_beam as beam
+import pyarrow.parquet
 import pytest
 from apache_beam.testing.util import assert_that
 
@@ -72,6 +74,59 @@ def test_rows_with_a_schema():
         assert_that(scored, has_labels(expected(rows), getattr))
         chosen = scored | beam.Select("id", "label")  # A schema lets other transforms name columns.
         assert_that(chosen, has_labels(expected(rows), getattr), label="chosen")
+
+    run(build)
+
+
+def test_several_adapters_need_their_own_columns():
+    rows = [
+        {"kind": "one", "text_a": "It rained."},
+        {"kind": "two", "text_a": "a", "text_b": "b"},
+        {"kind": "two", "text_a": "a"},
+    ]
+    adapters = {"one": SCORES, "two": PAIRS}
+
+    def build(pipeline):
+        score = abt.beam.Score(adapters, adapter_column="kind", base=BASE)
+        scored, bad = pipeline | beam.Create(rows) | score.with_bad_rows()
+        kinds = scored | beam.Map(lambda row: (row["kind"], row["label"] is None))
+        assert_that(kinds, check_equal([("one", True), ("two", False)]), label="scored")
+        assert_that(bad | beam.Map(lambda bad: bad["row"]), check_equal(rows[2:]), label="bad")
+
+    run(build)
+
+
+def test_the_new_columns_of_a_schema_are_written_to_parquet(tmp_path):
+    rows = pairs(3)
+
+    def build(pipeline):
+        typed = pipeline | beam.Create([Pair(*row) for row in rows]).with_output_types(Pair)
+        _ = typed | scores() | beam.io.WriteToParquet(str(tmp_path / "out"))
+
+    run(build)
+    (path,) = tmp_path.glob("out*")
+    table = pyarrow.parquet.read_table(path)
+    assert table.schema.field("label").type == pyarrow.string()
+    assert dict(zip(*table.select(["id", "label"]).to_pydict().values(), strict=True)) == (
+        expected(rows)
+    )
+
+
+class Text(typing.NamedTuple):
+    id: str
+    text: str
+
+
+def test_lists_of_a_schema_are_texts_of_json(tmp_path):
+    model = abt.AdapterModel(abt.load_base(BASE))
+    model.add_adapter("names", ["O", "B-PER", "I-PER"], "pfeiffer", head="tags")
+    model.save_adapter("names", tmp_path / "names")
+
+    def build(pipeline):
+        typed = pipeline | beam.Create([Text("1", "the cat")]).with_output_types(Text)
+        scored = typed | abt.beam.Score(tmp_path / "names", base=BASE) | beam.Reshuffle()
+        words = scored | beam.Map(lambda row: json.loads(row.words))
+        assert_that(words, check_equal([["the", "cat"]]))
 
     run(build)
 

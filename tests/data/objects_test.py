@@ -96,6 +96,34 @@ def test_predict_answers_parquet(ending, tmp_path):
     assert row | texts == row and str(row["id"]) == str(row["label"]) == "1"
 
 
+def write_bytes_columns(folder, texts):
+    """A file as Hive, Impala and older Spark write texts."""
+    path = folder / "train.parquet"
+    columns = {"text": texts, "label": [b"no"] * len(texts)}
+    arrays = {name: pyarrow.array(v, pyarrow.binary()) for name, v in columns.items()}
+    pyarrow.parquet.write_table(pyarrow.table(arrays), path)
+    return path
+
+
+def test_bytes_of_parquet_are_texts(tmp_path):
+    path = write_bytes_columns(tmp_path, ["né".encode(), b"x"])
+    examples = read(tmp_path, "parquet")
+    assert (examples.text_a, examples.labels) == (["né", "x"], ["no", "no"])
+    answer(path, tmp_path / "out.csv")
+    lines = (tmp_path / "out.csv").read_text().splitlines()
+    assert [line.rpartition(",")[0] for line in lines[1:]] == ["né,no,<né>", "x,no,<x>"]
+
+
+def test_bytes_that_are_no_text_are_a_malformed_row(tmp_path):
+    path = write_bytes_columns(tmp_path, [b"x", b"\xff"])
+    with raises_code("invalid", "line 2", "UTF-8"):
+        read(tmp_path, "parquet")
+    assert read(tmp_path, "parquet", skip_bad_rows=True).text_a == ["x"]
+    with raises_code("invalid", "line 2", "UTF-8"):
+        answer(path, tmp_path / "out.csv")
+    assert answer(path, tmp_path / "out.csv", skip_bad_rows=True) == 2
+
+
 FILES = {  # Names in a folder: extension and name of the training data.
     "a table": (["train.csv", "notes.jsonl"], ("csv", "train")),
     "an old table next to objects": (["train.tsv", "train.jsonl"], ("tsv", "train")),

@@ -1,6 +1,7 @@
 """Questions to windows: characters, windows, answers at every edge; the files they come from."""
 
 import json
+import tracemalloc
 import unicodedata
 
 import numpy as np
@@ -73,6 +74,18 @@ def test_each_piece_is_best_in_the_window_with_most_context():
     assert found.tolist() == [0, 0, 0, 0, 1, 1]
     # Both see piece 2 with nothing on one side: the longer window wins.
     assert spans.best_windows(4, [(0, 3), (2, 4)]).tolist() == [0, 0, 0, 1]
+    # Equal windows: the first one wins.
+    assert spans.best_windows(5, [(0, 4), (1, 5)]).tolist() == [0, 0, 0, 1, 1]
+    assert spans.best_windows(0, [(0, 0)]).tolist() == []
+
+
+def test_memory_for_windows_is_that_of_the_pieces():
+    windows = spans.window_spans(20_000, 350, 128)
+    tracemalloc.start()
+    spans.best_windows(20_000, windows)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 1_000_000  # All windows of all pieces would take 24 MB.
 
 
 def _windows(encoder, context, *answers, question="who", length=12, stride=3, impossible=False):

@@ -141,6 +141,12 @@ def test_a_data_frame_keeps_its_columns(pairs):
         pairs.predict_file(frame, "answers.csv")
 
 
+def test_a_categorical_column_may_lack_a_text(pairs):
+    frame = pandas.DataFrame({"text_a": ["a", None], "text_b": ["b", "c"]})
+    expected = list(pairs(frame)["probability_1"])
+    assert list(pairs(frame.astype("category"))["probability_1"]) == expected
+
+
 WRONG = {
     "no adapter": (lambda p: Predictor(base=BASE), "invalid: adapter"),
     "an unknown adapter": (lambda p: p("a", "b", adapter="x"), "invalid: 'mrpc'"),

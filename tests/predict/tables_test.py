@@ -8,6 +8,7 @@ import os
 
 import pytest
 
+from adapter_bert_tf.data.tables import rows as table_rows
 from adapter_bert_tf.predict import tables
 from tests.refusals import raises_code
 
@@ -98,6 +99,14 @@ def test_a_table_of_one_column_has_rows_without_a_text(tmp_path):
     assert (tmp_path / "b.csv").read_text().splitlines()[2] == ",<>,0.0"
 
 
+def test_a_quoted_cell_without_text_is_a_row_even_at_the_end(tmp_path):
+    """`pandas.DataFrame.to_csv` writes an empty text of a table of one column so."""
+    source = put(tmp_path, "a.csv", 'text\nx\n""\ny\n""\n""\n')
+    assert answer(source, tmp_path / "b.csv") == 5
+    lines = (tmp_path / "b.csv").read_text().splitlines()[1:]
+    assert [line.partition(",")[0] for line in lines] == ["x", "", "y", "", ""]
+
+
 @pytest.mark.parametrize("name, content", [("a.csv", "text\n"), ("a.jsonl", "")])
 def test_no_rows_are_no_error(name, content, tmp_path):
     assert answer(put(tmp_path, name, content), tmp_path / "b.csv") == 0
@@ -147,6 +156,62 @@ def test_lines_that_are_no_objects_are_named_and_may_be_skipped(tmp_path):
     assert [row.get("id") for row in rows] == [None, 1, None, 2]
 
 
+WRITTEN = {  # (name, content, output, settings): the lines of the output.
+    "a key that an answer has, too": (
+        ("a.jsonl", '{"text": "x"}\n{"text": "y", "label": "gold"}\n', "b.jsonl", {}),
+        [
+            '{"text": "x", "predicted_label": "<x>", "probability_no": 0.125}',
+            '{"text": "y", "label": "gold", "predicted_label": "<y>", "probability_no": 0.125}',
+        ],
+    ),
+    "a key of the second object": (
+        ("a.jsonl", '{"text": "x"}\n{"text": "y", "z": 1}\n', "b.csv", {}),
+        ["text,z,label,probability_no", "x,,<x>,0.125", "y,1,<y>,0.125"],
+    ),
+    "a first object without its text": (
+        ("a.jsonl", '{"id": 1}\n{"text": "x", "id": 2}\n', "b.csv", {}),
+        ["id,text,label,probability_no", "1,,,", "2,x,<x>,0.125"],
+    ),
+    "a carriage return in a line": (
+        ("a.tsv", "text\tid\nx\ry\t1\n", "b.tsv", {}),
+        ["text\tid\tlabel\tprobability_no", "x\ry\t1\t<x\ry>\t0.375"],
+    ),
+    "quoted cells": (
+        ("a.tsv", 'text\tid\n"x\ty"\t1\n', "b.tsv", {"quoted": True}),
+        ["text\tid\tlabel\tprobability_no", '"x\ty"\t1\t"<x\ty>"\t0.375'],
+    ),
+    "cells that the output cannot hold": (
+        ("a.csv", 'text,id\n"x\ty",1\nz,2\n', "b.tsv", {}),
+        ["text\tid\tlabel\tprobability_no", "x y\t1\t\t", "z\t2\t<z>\t0.125"],
+    ),
+    "no header, and rows of other widths": (
+        ("a.csv", "x,p,q\ny\nz,r\nw,s,t,u\n", "b.csv", {"header": False, "columns": [0]}),
+        ["x,p,q,<x>,0.125", "y,,,<y>,0.125", "z,r,,<z>,0.125", "w,s,t,,"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRITTEN)
+def test_what_is_written(case, tmp_path):
+    (name, content, output, settings), lines = WRITTEN[case]
+    answer(put(tmp_path, name, content), tmp_path / output, skip_bad_rows=True, **settings)
+    assert (tmp_path / output).read_bytes().decode().split("\n") == [*lines, ""]
+
+
+LATER = {  # Output: its last line, after a row whose keys are known.
+    "b.jsonl": '{"text": "y", "label": "gold", "predicted_label": "<y>", "probability_no": 0.125}',
+    "b.csv": "y,,",
+}
+
+
+@pytest.mark.parametrize("output", LATER)
+def test_a_key_behind_the_first_rows_that_an_answer_has_too(output, tmp_path, monkeypatch):
+    monkeypatch.setattr(table_rows, "FIRST_ROWS", 1)
+    source = put(tmp_path, "a.jsonl", '{"text": "x"}\n{"text": "y", "label": "gold"}\n')
+    assert answer(source, tmp_path / output, skip_bad_rows=True) == 2
+    assert (tmp_path / output).read_text().splitlines()[-1] == LATER[output]
+
+
 @pytest.mark.parametrize("name", ["overwrite", "header", "quoted", "skip_bad_rows", "progress"])
 def test_a_word_is_no_truth(name, tmp_path):
     """It would count as true, and a file be replaced for `overwrite="no"`."""
@@ -181,6 +246,13 @@ def test_many_rows_come_in_their_order(tmp_path, monkeypatch):
     assert answer(source, tmp_path / "b.csv", progress=True) == 50
     labels = [line.split(",")[1] for line in (tmp_path / "b.csv").read_text().splitlines()[1:]]
     assert labels == [f"<t{i}>" for i in range(50)]
+
+
+@pytest.mark.parametrize(("lengths", "expected"), [([1] * 5, [2, 2, 1]), ([9, 3, 4], [1, 2])])
+def test_rows_in_parts_of_so_many_rows_and_characters(lengths, expected, monkeypatch):
+    monkeypatch.setattr(tables, "CHARACTERS", 7)
+    parts = list(tables.in_parts(["x" * length for length in lengths], 2, len))
+    assert [len(part) for part in parts] == expected
 
 
 def test_a_number_that_no_float_reaches_is_not_written_as_another(tmp_path):
@@ -239,7 +311,7 @@ WRONG = {  # (name, content, settings, output): message.
         "b.csv",
         "invalid: no column",
     ),
-    "a tab": ("a.csv", 'text\n"x\ty"\n', {}, "b.tsv", "unsupported: cannot hold its delimiter"),
+    "a tab": ("a.csv", 'text\n"x\ty"\n', {}, "b.tsv", "invalid: cannot hold its delimiter"),
     "a long delimiter": (
         "a.csv",
         "text\nx\n",
@@ -251,7 +323,8 @@ WRONG = {  # (name, content, settings, output): message.
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_what_is_wrong_is_said_and_nothing_is_left(case, tmp_path):
+def test_what_is_wrong_is_said_and_nothing_is_left(case, tmp_path, monkeypatch):
+    monkeypatch.setattr(table_rows, "FIRST_ROWS", 1)
     name, content, reading, output, message = WRONG[case]
     put(tmp_path, name, content)
     (tmp_path / "there.csv").write_text("mine")

@@ -42,6 +42,17 @@ def task(mrpc, tiny_base_folder, languages, tmp_path_factory):
     return train(mrpc, tiny_base_folder, folder, "--adapter=pfeiffer", *QUICK, *flags)
 
 
+def test_a_lower_adapter_may_have_a_trained_pooler(mrpc, tiny_base_folder, tmp_path):
+    flags = ("--adapter=pfeiffer", "--train_pooler", *QUICK)
+    lower = train(mrpc, tiny_base_folder, tmp_path / "lower", *flags)
+    assert any("pooler" in name for name in load_adapter(lower / "adapter").weights)
+    stack = f"--stack={lower}"
+    upper = train(mrpc, tiny_base_folder, tmp_path / "upper", *flags, stack, "--do_predict")
+    out = tmp_path / "out"
+    assert evaluate(mrpc, tiny_base_folder, upper / "adapter", out, stack) is None
+    assert (out / "MRPC.tsv").read_text() == (upper / "MRPC.tsv").read_text()
+
+
 def evaluate(mrpc, base, adapter, out, *flags):
     error = command(
         *("--task_name=mrpc", f"--data_dir={mrpc}", "--do_eval", "--do_predict"),

@@ -72,7 +72,7 @@ class StackConfig(ModuleConfig):
 
     def borrowed_values(self, members: Sequence[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
         (weights,) = members
-        own = {name: value for name, value in weights.items() if not name.startswith("head/")}
+        own = {name: value for name, value in weights.items() if name.startswith("adapters/")}
         return {f"{BELOW}/{name}": value for name, value in own.items()}
 
     @property

@@ -116,12 +116,14 @@ def best_windows(length, spans):
     The context is counted on the piece's shorter side. Ties go to the longer window, then to the
     first (Devlin et al. 2019's "maximum context").
     """
-    positions = np.arange(length)
-    scores = np.full((len(spans), length), -1.0)
-    for row, (begin, end) in zip(scores, spans, strict=True):
-        inside = positions[begin:end]
-        row[begin:end] = np.minimum(inside - begin, end - 1 - inside) + 0.01 * (end - begin)
-    return scores.argmax(0) if length else positions
+    windows, best = np.zeros(length, int), np.full(length, -1.0)
+    for window, (begin, end) in enumerate(spans):
+        inside = np.arange(end - begin)
+        scores = np.minimum(inside, inside[::-1]) + 0.01 * (end - begin)
+        is_better = scores > best[begin:end]
+        windows[begin:end][is_better] = window
+        best[begin:end][is_better] = scores[is_better]
+    return windows
 
 
 def answer_pieces(question, starts, ends):

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import IO, Any, NamedTuple
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.data.tables.delimiters import first_rows, read_beginning, split_rows
+from adapter_bert_tf.data.tables.delimiters import (
+    first_rows,
+    is_blank,
+    read_beginning,
+    split_rows,
+)
 from adapter_bert_tf.data.tables.files import object_cells, require_file
 from adapter_bert_tf.data.tables.malformed_rows import Place, RowFindings, Rows
+from adapter_bert_tf.data.tables.rows import Row
 from adapter_bert_tf.data.tables.stream import (
     OBJECTS,
-    Row,
     TableFormat,
     extension_of,
     import_pyarrow,
@@ -42,7 +47,7 @@ class Block(NamedTuple):
 def read_blocks(source: Source, folder: str, findings: RowFindings) -> Iterator[Block]:
     """Yields all rows of a source by the rules of `files.read_table`; a block is in memory.
 
-    The columns of JSON lines are those that occur in the first block. Raises `InputError`.
+    The columns of JSON lines are the keys of their first rows. Raises `InputError`.
     """
     require_one_layout(source)
     paths = source.files or (require_file(source, folder),)
@@ -72,7 +77,7 @@ def _object_blocks(path: str, source: Source, header: list[str] | None) -> Itera
         rows: list[Row] = []
 
         def block(share: float) -> Block:
-            names = header or _names(rows)
+            names = header or table.names or []
             return Block(names, object_cells(source, names, [(path, row) for row in rows]), share)
 
         for row in table:
@@ -83,10 +88,6 @@ def _object_blocks(path: str, source: Source, header: list[str] | None) -> Itera
                 header, rows = some.header, []
         if rows:
             yield block(1.0)
-
-
-def _names(rows: Sequence[Row]) -> list[str]:
-    return list(dict.fromkeys(name for row in rows for name in row.values))
 
 
 def _cell_blocks(path: str, source: Source, findings: RowFindings) -> Iterator[Block]:
@@ -150,7 +151,7 @@ def _without_blank(
     blank: list[int] = []
     begun = False
     for number, cells in rows:
-        if cells == ([] if quoted else [""]):
+        if is_blank(cells, quoted):
             blank.append(number)
             continue
         if not quoted:

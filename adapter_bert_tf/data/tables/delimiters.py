@@ -6,7 +6,7 @@ import csv
 import io
 import itertools
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import IO
 
 from absl import logging
@@ -38,6 +38,11 @@ def split_rows(lines: IO[str], delimiter: str, quoted: bool) -> Iterator[tuple[i
             start = reader.line_num + 1
     except csv.Error as error:
         raise csv.Error(f"line {start}: {error}") from error
+
+
+def is_blank(cells: Sequence[str], quoted: bool) -> bool:
+    """Whether a row of `split_rows` is a blank line, and not a quoted cell without text."""
+    return list(cells) == ([] if quoted else [""])
 
 
 def line_end(text: str, quoted: bool) -> str:

@@ -13,20 +13,13 @@ from typing import Any
 from absl import logging
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.data.tables.delimiters import line_end, split_rows, utf16_hint
+from adapter_bert_tf.data.tables.delimiters import is_blank, line_end, split_rows, utf16_hint
 from adapter_bert_tf.data.tables.indicator_columns import INDICATORS, is_indicators
 from adapter_bert_tf.data.tables.malformed_rows import Rows
-from adapter_bert_tf.data.tables.stream import (
-    OBJECTS,
-    Row,
-    cell_text,
-    extension_of,
-    open_table,
-    table_format,
-    text_of,
-)
+from adapter_bert_tf.data.tables.rows import Row, cell_text, text_of, texts_of
+from adapter_bert_tf.data.tables.stream import OBJECTS, extension_of, open_table, table_format
 from adapter_bert_tf.errors import Damaged, InputError, Missing, NotFound, Unavailable
-from adapter_bert_tf.sanitize import preview, truncate
+from adapter_bert_tf.sanitize import truncate
 from adapter_bert_tf.tasks.task import Source
 
 
@@ -136,7 +129,7 @@ def _decode(path: str, content: bytes, encodings: Sequence[str]) -> str:
 def _plain_rows(path: str, text: str, source: Source) -> Rows:
     lines = io.StringIO(text, newline=line_end(text, False))
     rows = [((path, line), cells) for line, cells in split_rows(lines, source.delimiter, False)]
-    while rows and rows[-1][1] == [""]:
+    while rows and is_blank(rows[-1][1], quoted=False):
         rows.pop()
     if source.escaped:
         rows = [(place, [_unescape(cell) for cell in cells]) for place, cells in rows]
@@ -175,11 +168,11 @@ def object_cells(source: Source, header: Sequence[str], objects: Iterable[tuple[
       header: names of the columns.
       objects: paths and rows.
     """
-    texts = [c for c in (source.columns.text_a, source.columns.text_b) if c in header]
+    texts = [str(c) for c in (source.columns.text_a, source.columns.text_b) if c in header]
     rows: Rows = []
     for path, row in objects:
-        missing = [name for name in texts if row.values.get(str(name)) is None]
-        error = row.error or (missing and f"this row has no text {preview(missing[0])}.")
+        found = texts_of(row, texts)
+        error = found if isinstance(found, str) else None
         if not error and is_indicators(row.values.get(str(source.columns.label))):
             raise InputError(
                 f"{path}, line {row.line}: {INDICATORS} Write their names, or a column of 0 and 1 "
@@ -203,7 +196,7 @@ def _cell(value: Any, is_text: bool) -> str:
 
 def _without_blank(path: str, rows: Rows) -> Rows:
     """Removes blank lines; in a table of one column those between rows are empty texts."""
-    filled = [i for i, (_, cells) in enumerate(rows) if cells]
+    filled = [i for i, (_, cells) in enumerate(rows) if not is_blank(cells, quoted=True)]
     rows = rows[filled[0] : filled[-1] + 1] if filled else []
     if max((len(cells) for _, cells in rows), default=0) == 1:
         return [(place, cells or [""]) for place, cells in rows]

@@ -5,27 +5,36 @@ import csv
 import dataclasses
 import gzip
 import io
-import json
+import itertools
 import os
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import IO, Any
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.data.tables.delimiters import (
     find_delimiter,
+    is_blank,
     line_end,
     read_beginning,
     split_rows,
     utf16_hint,
     warn_of_delimiter,
 )
+from adapter_bert_tf.data.tables.rows import (
+    Row,
+    header_of,
+    json_row,
+    object_names,
+    parquet_row,
+    row_of,
+)
 from adapter_bert_tf.errors import Damaged, InputError, Unavailable
-from adapter_bert_tf.sanitize import parse_json, preview, truncate
+from adapter_bert_tf.sanitize import truncate
 from adapter_bert_tf.tasks.own import delimiter_of
-from adapter_bert_tf.tasks.task import BETWEEN_LABELS
 
-WRITTEN = (".csv", ".tsv", ".jsonl")
+CELLS = (".csv", ".tsv")
+WRITTEN = (*CELLS, ".jsonl")
 OBJECTS = (".jsonl", ".parquet")  # Each row is an object, whose keys name the columns.
 AT_ONCE = 1024  # Rows of a Parquet file in memory.
 
@@ -40,6 +49,11 @@ class TableFormat:
     header: bool  # Whether the first row names the columns.
     quoted: bool  # Whether cells may be quoted.
     encoding: str
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether a row is a line of cells without quotes."""
+        return self.extension in CELLS and not self.quoted
 
 
 def extension_of(path: str) -> str:
@@ -79,6 +93,16 @@ def table_format(
     )
 
 
+def output_format(path: str, source: TableFormat, header: bool) -> TableFormat:
+    """The format of an output: with its source's delimiter and quotes, if their names end alike.
+
+    A .csv is quoted always, as answers hold commas.
+    """
+    same = extension_of(path) == source.extension
+    delimiter, quoted = (source.delimiter, source.quoted or None) if same else (None, None)
+    return table_format(path, delimiter, header, quoted, written=True)
+
+
 def with_found_delimiter(path: str, file_format: TableFormat) -> TableFormat:
     """The format of a table with column names, with the delimiter that the file itself shows."""
     if file_format.extension in OBJECTS or not file_format.header:
@@ -90,21 +114,12 @@ def with_found_delimiter(path: str, file_format: TableFormat) -> TableFormat:
     return dataclasses.replace(file_format, delimiter=found)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Row:
-    """Row of a table."""
-
-    line: int  # In the file, from 1.
-    values: dict[str, Any]  # Text or JSON value by column name, "0", "1", ... without a header.
-    error: str | None = None  # What is wrong with the row.
-
-
 class Table:
     """Rows of an open file; iterating reads it once.
 
     `raw` are the bytes on the disk, `lines` the decoded text, None for Parquet. `names` are the
-    column names, of JSON lines those of the first object; None without a header. `num_rows` counts
-    the rows read.
+    column names, of JSON lines the keys of its first rows (`object_names`); None without a header.
+    `width` is the number of cells in the first row, 0 of objects. `num_rows` counts the rows read.
     """
 
     def __init__(
@@ -112,7 +127,7 @@ class Table:
     ) -> None:
         self.path, self.format, self._raw = path, file_format, raw
         self.names: list[str] | None = None
-        self.num_rows = self._line = 0
+        self.num_rows = self.width = self._line = 0
         if lines is None:
             rows = self._parquet_rows()
         else:
@@ -144,22 +159,22 @@ class Table:
 
     def _cell_rows(self, lines: IO[str]) -> Iterator[Row]:
         """Rows of CSV and TSV; a blank line is a row if there is one column and a row follows."""
-        width, blank = 0, list[int]()
+        blank = list[int]()
         for line, cells in split_rows(lines, self.format.delimiter, self.format.quoted):
-            if not any(cells) and len(cells) < 2:
-                blank += [line] if width == 1 else []
+            if is_blank(cells, self.format.quoted):
+                blank += [line] if self.width == 1 else []
                 continue
             self._line = line
-            is_header = self.format.header and not width
-            width = width or len(cells)
+            is_header = self.format.header and not self.width
+            self.width = self.width or len(cells)
             if is_header:
                 self.names = header_of(self.path, cells)
                 continue
             for number in blank:
-                yield row_of(self.names, number, [""])
+                yield row_of(self.names, self.width, number, [""])
             blank.clear()
-            yield row_of(self.names, line, cells)
-        if self.format.header and not width:
+            yield row_of(self.names, self.width, line, cells)
+        if self.format.header and not self.width:
             raise Damaged(f"{self.path} is empty: it has no column names.")
 
     def _parquet_rows(self) -> Iterator[Row]:
@@ -171,30 +186,26 @@ class Table:
             for batch in file.iter_batches(AT_ONCE):
                 for values in batch.to_pylist():
                     self._line += 1
-                    yield Row(self._line, values)
+                    yield parquet_row(self._line, values)
         except (pyarrow.ArrowException, OSError) as error:
             reason = truncate(str(error), 200)
             raise Damaged(f"{self.path} is damaged, no Parquet file: {reason}") from error
 
     def _json_rows(self, lines: IO[str]) -> Iterator[Row]:
-        before = list[Row]()  # Rows before the first object, which has the names.
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            self._line = number
-            row = json_row(number, line)
-            if self.names is None and row.error:
-                before.append(row)
-                continue
-            if self.names is None:
-                self.names = list(row.values)
-                yield from before
-            yield row
-        if self.names is None and before:
+        rows, first = itertools.tee(self._objects(lines))
+        self.names = object_names(first)
+        del first  # It would keep all rows in memory.
+        if self.names is None and (row := next(rows, None)):
             raise Damaged(
-                f"{self.path}: no line of it is a JSON object. Line {before[0].line}: "
-                f"{before[0].error}"
+                f"{self.path}: no line of it is a JSON object. Line {row.line}: {row.error}"
             )
+        yield from rows
+
+    def _objects(self, lines: IO[str]) -> Iterator[Row]:
+        for number, line in enumerate(lines, 1):
+            if line.strip():
+                self._line = number
+                yield json_row(number, line)
 
 
 @contextlib.contextmanager
@@ -223,51 +234,6 @@ def import_pyarrow() -> Any:
     except ImportError as error:
         raise Unavailable("Parquet files need pyarrow: pip install pyarrow.") from error
     return pyarrow
-
-
-def text_of(value: Any) -> str:
-    """A JSON value as a text: a list, such as one of words, with spaces between."""
-    return " ".join(map(text_of, value)) if isinstance(value, list) else cell_text(value)
-
-
-def cell_text(value: Any) -> str:
-    """A JSON value as the text of a cell: `true`, 1.5, "" for null, and lists with | between."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list):
-        return BETWEEN_LABELS.join(map(cell_text, value))
-    if isinstance(value, bool | int | float | dict):
-        return json.dumps(value, default=str)
-    return "" if value is None else str(value)  # Dates and decimals of Parquet.
-
-
-def header_of(path: str, cells: Sequence[str]) -> list[str]:
-    """The column names of a table. Raises `InputError` if two are equal."""
-    names = [name.strip() for name in cells]
-    if len(set(names)) < len(names):
-        raise InputError(f"{path}: two columns have one name. Received: {preview(names)}")
-    return names
-
-
-def row_of(names: Sequence[str] | None, line: int, cells: Sequence[str]) -> Row:
-    """The row of a line's cells; `names` are those of the columns, None without a header."""
-    if names is None:
-        return Row(line, {str(number): cell for number, cell in enumerate(cells)})
-    surplus = len(cells) > len(names) and (
-        f"{len(cells)} cells under a header of {len(names)}. Is a delimiter in a text not quoted?"
-    )
-    return Row(line, dict(zip(names, cells, strict=False)), surplus or None)
-
-
-def json_row(number: int, line: str) -> Row:
-    """The row of a line of JSON; it has an error where the line is no object."""
-    try:
-        value = parse_json(line, distinct=True)
-    except ValueError as error:
-        return Row(number, {}, f"no JSON: {error}.")
-    if isinstance(value, dict):
-        return Row(number, value)
-    return Row(number, {}, f"a row is a JSON object. Received: {preview(value)}.")
 
 
 @contextlib.contextmanager

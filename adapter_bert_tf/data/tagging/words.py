@@ -11,14 +11,32 @@ from adapter_bert_tf.base.tokenizer_settings import TokenizerSettings
 from adapter_bert_tf.data.tagging.lazy_tracing import LazilyTraced
 from adapter_bert_tf.data.tokenization import words as basic
 
+BYTES_AT_ONCE = 1 << 20
+
 
 def split_texts(
     texts: Sequence[str], settings: TokenizerSettings
 ) -> tuple[tf.RaggedTensor, tf.RaggedTensor, tf.RaggedTensor]:
     """Splits a list of texts; see `split_words`. Half of a surrogate pair is read as `?`."""
-    encoded = [text.encode("utf-8", "replace") for text in texts]
-    parts: tuple[tf.RaggedTensor, tf.RaggedTensor, tf.RaggedTensor]
-    parts = _splitter(settings)(tf.constant(encoded, tf.string))
+    split = _splitter(settings)
+    # A text takes a hundred times its bytes of memory while it is split.
+    parts = [split(tf.constant(part, tf.string)) for part in _in_parts(texts)]
+    if len(parts) == 1:
+        return parts[0]
+    words, starts, ends = (tf.concat(column, 0) for column in zip(*parts, strict=True))
+    return words, starts, ends
+
+
+def _in_parts(texts: Sequence[str]) -> list[list[bytes]]:
+    """Encoded texts in lists of some `BYTES_AT_ONCE` bytes; at least one list."""
+    parts, size = [list[bytes]()], 0
+    for text in texts:
+        encoded = text.encode("utf-8", "replace")
+        size += len(encoded)
+        if size > BYTES_AT_ONCE and parts[-1]:
+            parts.append([])
+            size = len(encoded)
+        parts[-1].append(encoded)
     return parts
 
 

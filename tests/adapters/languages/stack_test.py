@@ -136,6 +136,23 @@ def test_a_new_stack_computes_what_the_lower_adapter_does(base, folders):
     np.testing.assert_allclose(sequence_output(model, "new"), expected, atol=2e-5)
 
 
+def test_only_the_adapters_of_the_lower_one_are_used(base, folders, tmp_path):
+    """Not its pooler, which is saved where the base has no trained one, nor its head."""
+    model = AdapterModel(base)
+    tuning = Tuning(train_layer_norm=False, train_pooler=True)
+    lower = model.add_adapter("lang", ("0", "1"), madx.LANGUAGES["lang"], tuning=tuning)
+    assign(lower, madx.values_of("lang"))
+    model.save_adapter("lang", tmp_path / "lang")
+    assert any("pooler" in name for name in load_adapter(tmp_path / "lang").weights)
+    model.add_adapter("new", ("0", "1"), "pfeiffer", tuning=tuning, stack=tmp_path / "lang")
+    expected = madx.OUTPUTS["lang"]["layer_1_output"]
+    np.testing.assert_allclose(sequence_output(model, "new"), expected, atol=2e-5)
+    for name, folder in (("with", tmp_path), ("without", folders)):
+        model.load_adapter(folders / "task", name, stack=folder / "lang")
+    logits = model(madx.INPUTS, ["with", "without"]).numpy()
+    np.testing.assert_allclose(logits, model(madx.INPUTS, "without"), atol=1e-6)
+
+
 def test_a_config_read_back_is_equal():
     config = StackConfig(PRESETS["pfeiffer+inv"], PRESETS["lora"], "en")
     assert ModuleConfig.from_json(config.to_json()) == config

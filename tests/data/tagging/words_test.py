@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from adapter_bert_tf.base.tokenizer_settings import TokenizerSettings
 from adapter_bert_tf.base.vocabulary import read_vocabulary
 from adapter_bert_tf.data.batches import UNTRACED
+from adapter_bert_tf.data.tagging import words
 from adapter_bert_tf.data.tagging.words import split_texts, split_words
 from adapter_bert_tf.data.tokenization import TextEncoder
 
@@ -65,6 +66,18 @@ def test_calls_after_tracing_give_the_same_words():
     first, last = ([part.to_list() for part in parts] for parts in (results[0], results[-1]))
     assert first == last and first[0][-1] == [b"a", b"?", b"b"]
     assert split_texts([], settings)[0].to_list() == []
+
+
+def test_long_texts_are_split_in_parts(monkeypatch):
+    settings, texts = TokenizerSettings(), list(TEXTS)
+    together = split_texts(texts, settings)
+    monkeypatch.setattr(words, "BYTES_AT_ONCE", 12)
+    sizes = []
+    split = words._splitter(settings)
+    monkeypatch.setattr(words, "_splitter", lambda _: lambda t: (sizes.append(len(t)), split(t))[1])
+    for part, expected in zip(split_texts(texts, settings), together, strict=True):
+        assert part.to_list() == expected.to_list()
+    assert len(sizes) > 2 and sum(sizes) == len(texts)
 
 
 @pytest.fixture(scope="module")
