@@ -88,8 +88,8 @@ def apply_best(runner: TaskRunner, config: RunConfig, best: RunConfig, cache: Ru
         export_dir=config.output.export_dir,
         output_dir=config.output.output_dir,
         adapter_dir=config.output.adapter_folder,
-        init_from=None,
         report=False,
+        **dict.fromkeys(best.values_of(("init_from", "init_task"))),
     )
     # The adapter has this very method: no warning that its settings have no effect.
     applied = applied.not_given(with_role(Role.METHOD))

@@ -168,6 +168,7 @@ def test_one_that_was_stopped_before_its_predictions_goes_on(
         changed.setattr(best_run, "apply_best", lambda *_: next(iter(())))
         assert try_to_train(mrpc, tiny_base_folder, tmp_path / "out", *more)
     assert not (tmp_path / "out" / "MRPC.tsv").exists()
+    assert "eval_accuracy_max" in (tmp_path / "out" / "eval_results.txt").read_text()
     capsys.readouterr()
     out = train(mrpc, tiny_base_folder, tmp_path / "out", *more)
     assert not re.findall(r"Run (\d) of 2", capsys.readouterr().out)
