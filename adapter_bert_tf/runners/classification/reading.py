@@ -18,12 +18,11 @@ from adapter_bert_tf.data.examples import (
 )
 from adapter_bert_tf.data.folds import Fold
 from adapter_bert_tf.data.labels import infer_labels, require_one_line
-from adapter_bert_tf.data.tables.files import find_file
 from adapter_bert_tf.data.tfds import read_tfds
 from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.retry import is_remote
-from adapter_bert_tf.runners.classification.chosen_task import data_folder
+from adapter_bert_tf.runners.classification.chosen_task import data_folder, has_dev_file
 from adapter_bert_tf.runners.classification.table_files import (
     folder_of_named,
     say_found_delimiters,
@@ -175,12 +174,6 @@ def _read(config: RunConfig, task: Task, roles: Collection[str]) -> dict[str, Ex
     examples = _read_source(config, undivided, {"train", *roles} - {"dev"})
     parts = fold.split(examples["train"], table_type(task.task_type).stratified)
     return {split: part for split, part in (examples | parts).items() if split in roles}
-
-
-def has_dev_file(task: Task, folder: str) -> bool:
-    """Whether a task has a file for its development set."""
-    sources = [layout["dev"] for layout in task.layouts if "dev" in layout]
-    return any(find_file(source, folder) for source in sources)
 
 
 def _read_source(config: RunConfig, task: Task, roles: Collection[str]) -> dict[str, Examples]:
