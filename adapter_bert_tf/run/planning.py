@@ -101,7 +101,7 @@ def plan_run(runner: TaskRunner, config: RunConfig, cache: RunCache) -> Plan:
         precision=config.device.precision,
         dropout=config.training.dropout,
         folder=folder,
-        settings=dict(recorded_settings(config)),
+        settings=dict(recorded_settings(config, initial)),
         initial_adapter=initial,
         members=members,
         cache_frozen=actions.do_train and config.training.cache_frozen,
