@@ -13,6 +13,7 @@ from adapter_bert_tf.output.records import Fingerprint, file_digest, read_record
 from adapter_bert_tf.sanitize import printable
 
 RECORD, OWNER = "run.json", "checkpoints/flags.json"
+SWEEP = "sweep.json"  # The record of several runs, each in a folder of its own.
 EXPORT = "saved_model"  # Among the results in the record.
 EVALUATION = "eval_results.txt"
 STARTED = "begun"  # In the record of an unfinished evaluation.
@@ -44,14 +45,22 @@ class RunDir(OutputDir):
     # === What the folder holds: this run, another one, or none ===
 
     def require_same_run(self) -> None:
-        """Raises `InputError` if the checkpoints belong to a run with other settings."""
+        """Raises `InputError` if the folder is a sweep's, or its checkpoints another run's."""
         owner = self._owner()
         if owner is None:
+            self._require_no_sweep()
             self._require_no_checkpoints()
         elif different := self.run.changed_settings(owner):
             raise Occupied(
                 f"{self.path} holds the checkpoints of another run: {'; '.join(different)}. Use "
                 "its flags to resume it, another --output_dir, or --overwrite."
+            )
+
+    def _require_no_sweep(self) -> None:
+        if storage.exists(self.file(SWEEP)):
+            raise Occupied(
+                f"{self.path} holds a sweep or a cross-validation: see {self.file(SWEEP)}. Choose "
+                "another --output_dir, or replace it with --overwrite."
             )
 
     def _require_no_checkpoints(self) -> None:
