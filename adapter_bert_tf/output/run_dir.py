@@ -172,13 +172,14 @@ class RunDir(OutputDir):
     def write_record(self, values: Mapping[str, Any], trained: bool) -> None:
         """Writes `run.json`, with all that another run needs to repeat this one.
 
-        A run that did not train is added under `later_runs` to the record of the training.
+        The record is that of the training or the sweep, else of the last evaluation. Other runs are
+        added to it under `later_runs`.
         """
-        training = None if trained else read_record(self.file(RECORD))
-        if training and not training.get(STARTED):
-            earlier = training.get("later_runs")
-            earlier = earlier if isinstance(earlier, list) else []
-            values = training | {"later_runs": [*earlier, values]}
+        first = None if trained else read_record(self.file(RECORD))
+        if first and _stays(first, values):
+            later = first.get("later_runs")
+            later = later if isinstance(later, list) else []
+            values = first | {"later_runs": [*later, values]}
         write_record(self.file(RECORD), values)
 
     def clear(self, more: Collection[Pattern] = ()) -> None:
@@ -212,6 +213,14 @@ class RunDir(OutputDir):
         if EXPORT in recorded and self.exported.state() != recorded[EXPORT]:
             changed.append(self.exported.path)
         return changed
+
+
+def _stays(record: Mapping[str, Any], later: Mapping[str, Any]) -> bool:
+    """Whether a record describes its folder also after a later run without training."""
+    if record.get(STARTED):
+        return False
+    trained = any(name in record for name in ("train_seconds", "runs"))
+    return trained or ("eval" in record and "eval" not in later)
 
 
 def require_own_adapter(
