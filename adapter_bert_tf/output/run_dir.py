@@ -158,11 +158,16 @@ class RunDir(OutputDir):
 
     # === What the run writes ===
 
-    def start_training(self) -> None:
-        """Records which run the checkpoints belong to, and that it is not finished."""
+    def start_training(self) -> dict[str, Any]:
+        """Records which run the checkpoints belong to, and that it is not finished.
+
+        Returns the record of the folder until now, which is removed; empty if there is none.
+        """
+        earlier = read_record(self.file(RECORD)) or {}
         if storage.exists(self.file(RECORD)) and not storage.isdir(self.file(RECORD)):
             storage.remove(self.file(RECORD))
         write_record(self.file(OWNER), self.run.owner_record())
+        return earlier
 
     def start_evaluation(self, values: Mapping[str, Any]) -> None:
         """Records, in a folder without a record, that an evaluation writes there."""

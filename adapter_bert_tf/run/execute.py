@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import functools
+from collections.abc import Mapping
 from typing import Any
 
 import tf_keras
@@ -25,7 +26,14 @@ from adapter_bert_tf.training.device.precision import PRECISIONS, precision_scop
 from adapter_bert_tf.training.evaluation import Evaluation
 from adapter_bert_tf.training.loop import train
 from adapter_bert_tf.training.parameter_report import count, count_by_group
+from adapter_bert_tf.training.progress import Progress
 from adapter_bert_tf.training.tuning import select_trained
+
+# What a record keeps when its finished training only gets more results.
+OF_TRAINING = (
+    *("resumed_from_step", "train_seconds", "train_cpu_seconds", "examples_per_second"),
+    "later_runs",
+)
 
 
 def run_plan(runner: TaskRunner, plan: Plan) -> dict[str, Any]:
@@ -154,8 +162,7 @@ def _train(runner: TaskRunner, job: Job) -> None:
     plan = job.plan
     if plan.actions.overwrite and plan.writes and not plan.folder.is_interrupted():
         plan.folder.clear()
-    if plan.writes:
-        plan.folder.start_training()
+    earlier = plan.folder.start_training() if plan.writes else {}
     runner.begin_training(job)
     job.standardized = True
     progress = train(
@@ -167,18 +174,25 @@ def _train(runner: TaskRunner, job: Job) -> None:
     )
     runner.finish_training(job)
     job.standardized = False
+    job.record |= _training_record(progress, earlier)
+    if plan.writes:
+        runner.save(job)
+
+
+def _training_record(progress: Progress, earlier: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the measurements for `run.json`; if all steps were done before, the earlier ones."""
+    record: dict[str, Any] = {"global_step": progress.weights_step}
+    if progress.skipped_steps is not None:
+        record["skipped_steps"] = progress.skipped_steps
+    if progress.step == progress.start and "train_seconds" in earlier:
+        return record | {name: earlier[name] for name in OF_TRAINING if name in earlier}
     if progress.start:
-        job.record["resumed_from_step"] = progress.start
-    job.record |= {
+        record["resumed_from_step"] = progress.start
+    return record | {
         "train_seconds": progress.seconds,
         "train_cpu_seconds": progress.cpu_seconds,
         "examples_per_second": progress.examples_per_second,
-        "global_step": progress.weights_step,
     }
-    if progress.skipped_steps is not None:
-        job.record["skipped_steps"] = progress.skipped_steps
-    if plan.writes:
-        runner.save(job)
 
 
 def _evaluation(runner: TaskRunner, job: Job) -> Evaluation | None:
