@@ -108,7 +108,7 @@ class RunDir(OutputDir):
             return []
         lost = self._changed_results((read_record(self.file(RECORD)) or {}).get("results"))
         scores = self.file(EVALUATION)
-        if self.run.evaluates and not storage.exists(scores):
+        if self.run.is_evaluated and not storage.exists(scores):
             lost = [*{scores, *lost}]  # Records of earlier versions do not name it.
         is_own = self.adapter.is_whole() and self.adapter.run() in (None, self.run.run_id)
         return lost if is_own else [self.adapter.path, *lost]

@@ -109,7 +109,7 @@ def _execute(runner: TaskRunner, job: Job) -> None:
             _train(runner, job)
     elif plan.writes:
         plan.folder.start_evaluation(_run_record(job))
-    if runner.is_evaluated(plan):
+    if runner.is_evaluated(plan.actions, plan.tasks):
         _evaluate(runner, job)
     if plan.actions.do_predict:
         with explain_memory(plan, "predict"):

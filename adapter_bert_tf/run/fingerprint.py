@@ -78,7 +78,9 @@ def decisive(values: Mapping[str, Value], without: Collection[str] = ()) -> dict
     }
 
 
-def fingerprint_of(config: RunConfig, content: Mapping[str, Any] | None = None) -> Fingerprint:
+def fingerprint_of(
+    config: RunConfig, content: Mapping[str, Any] | None = None, is_evaluated: bool = False
+) -> Fingerprint:
     """Returns the fingerprint of a run; without a run id while its content is unknown."""
     content = content or {}
     read = _read_in_training(content)
@@ -92,6 +94,7 @@ def fingerprint_of(config: RunConfig, content: Mapping[str, Any] | None = None) 
         results={name: value for name, value in every.items() if name not in training},
         defaults=defaults,
         actions=tuple(name for name in actions if config.value(name)),
+        is_evaluated=is_evaluated,
         content=content,
         compared=("data_sha256", "base", "adapter", *INITIAL),
         read=read,

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from adapter_bert_tf import storage
 from adapter_bert_tf.config.ineffective_flags import ineffective_in_sweep
 from adapter_bert_tf.config.run_config import RunConfig
-from adapter_bert_tf.errors import Conflict, InputError
+from adapter_bert_tf.errors import Conflict, InputError, Missing
 from adapter_bert_tf.output.output_dir import OutputDir
 from adapter_bert_tf.output.records import digest, read_record
 from adapter_bert_tf.output.run_dir import require_own_adapter
@@ -152,7 +152,15 @@ class Sweep:
         silent = contextlib.redirect_stdout(io.StringIO())
         with silent if grid.folds_of(config) else contextlib.nullcontext():
             for run_config in configs:
-                self._plan(run_config)
+                self._require_scores(self._plan(run_config))
+
+    def _require_scores(self, plan: Plan) -> None:
+        if not self.runner.is_evaluated(plan.actions, plan.tasks):
+            raise Missing(
+                "--num_trials, --folds and --sweep choose the best run on dev, and there is no dev "
+                f"set with known answers for the run {os.path.basename(plan.output.folder)}. Give "
+                "one."
+            )
 
     def _check_adapter(self) -> None:
         """Raises `InputError` if another run's adapter is where the best run's adapter goes."""

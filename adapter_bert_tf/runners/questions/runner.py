@@ -10,6 +10,7 @@ import tf_keras
 from adapter_bert_tf.base.vocabulary import Vocabulary
 from adapter_bert_tf.config.checks import check_room
 from adapter_bert_tf.config.run_config import RunConfig
+from adapter_bert_tf.config.sections.command import ActionsConfig
 from adapter_bert_tf.data.host_shard import HostShard
 from adapter_bert_tf.data.questions import records, spans
 from adapter_bert_tf.data.questions.squad import Question
@@ -53,9 +54,10 @@ class QuestionRunner(TaskRunner):
     def finish_training(self, job: Job) -> None:
         job.record["windows"] = {"train": _data_of(job.plan).train_records.count}
 
-    def is_evaluated(self, plan: Plan) -> bool:
+    def is_evaluated(self, actions: ActionsConfig, tasks: Sequence[TaskData]) -> bool:
         """With --do_eval, and as in the original with --do_predict if the answers are known."""
-        return _data_of(plan).is_scorable
+        (data,) = cast(Sequence[SpanData], tasks)
+        return data.is_scorable
 
     def evaluate(self, job: Job) -> dict[str, float]:
         """Returns exact match and F1, from 0 to 100, by the official evaluators."""
