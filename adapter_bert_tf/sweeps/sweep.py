@@ -266,9 +266,11 @@ class Sweep:
         best_run.write_record(self.config, self.run_id, best_config, rows, metrics)
         count = f"{len(finished)} of {len(same)}"
         print(best_run.describe_best(self.config, setting, best_config, metrics, count), flush=True)
-        kinds = results.OF_FOLDS if folds else results.OF_SEEDS
-        write_eval_results(self.out, results.summarize(finished, kinds))
-        if self.config.actions.do_predict or self.config.actions.do_export:
-            best_run.apply_best(self.runner, self.config, best_config, self.cache)
+        try:
+            if self.config.actions.do_predict or self.config.actions.do_export:
+                best_run.apply_best(self.runner, self.config, best_config, self.cache)
+        finally:  # Not earlier: predictions for questions with answers write scores of their own.
+            kinds = results.OF_FOLDS if folds else results.OF_SEEDS
+            write_eval_results(self.out, results.summarize(finished, kinds))
         if self.config.output.report:
             write_report(self.out)
