@@ -8,6 +8,8 @@ from typing import Any
 
 import tf_keras
 
+from adapter_bert_tf.adapters.languages.stack import StackConfig
+from adapter_bert_tf.adapters.registry import of_kind
 from adapter_bert_tf.errors import NotFound
 from adapter_bert_tf.heads.task_model import EncoderModel
 from adapter_bert_tf.output import provenance
@@ -20,6 +22,8 @@ from adapter_bert_tf.run.plan import Job, Plan
 from adapter_bert_tf.run.result_files import has_report, write_eval_results, write_report
 from adapter_bert_tf.run.task_runner import TaskRunner
 from adapter_bert_tf.sanitize import printable
+from adapter_bert_tf.store import load_adapter
+from adapter_bert_tf.store.combining.stacking import with_below
 from adapter_bert_tf.store.members import member_values
 from adapter_bert_tf.training.device.kernels import kernels
 from adapter_bert_tf.training.device.precision import PRECISIONS, precision_scope
@@ -45,6 +49,8 @@ def run_plan(runner: TaskRunner, plan: Plan) -> dict[str, Any]:
         if folder.is_finished():
             print(f"{out} holds the results of this very run. --overwrite repeats it.", flush=True)
             _complete_finished(plan)
+            if not actions.dry_run:
+                runner.answer(plan, lambda: _build(runner, _with_saved_adapter(plan)).model)
             return read_record(folder.file(RECORD)) or {}
         if lost := folder.lost():
             print(f"Missing or changed, so made again: {', '.join(lost)}.", flush=True)
@@ -156,6 +162,13 @@ def _complete_finished(plan: Plan) -> None:
     if plan.output.report and not has_report(out):
         with plan.folder.lock():
             write_report(out)
+
+
+def _with_saved_adapter(plan: Plan) -> Plan:
+    """Returns the plan of a finished run with the adapter that it has saved."""
+    folder, is_stack = plan.output.adapter_folder, of_kind(plan.method.adapter, StackConfig)
+    saved = with_below(load_adapter(folder), plan.members[0] if is_stack else None, folder)
+    return dataclasses.replace(plan, saved=saved)
 
 
 def _train(runner: TaskRunner, job: Job) -> None:

@@ -1,7 +1,7 @@
 """The interface of task runners: the code of a type of task at each stage of a run."""
 
 import abc
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import tensorflow as tf
@@ -141,6 +141,10 @@ class TaskRunner(abc.ABC):
     @abc.abstractmethod
     def predict(self, job: Job) -> None:
         """Writes predictions, if the job writes."""
+
+    def answer(self, plan: Plan, model: Callable[[], EncoderModel]) -> None:
+        """Prints answers that a run writes into no file; `model` returns the trained model."""
+        return
 
     @abc.abstractmethod
     def output_files(self, tasks: Sequence[TaskData]) -> list[str]:

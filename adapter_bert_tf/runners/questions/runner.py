@@ -1,6 +1,6 @@
 """Runs of `run_squad.py`: answers as spans of a context."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import cast
 
 import numpy as np
@@ -14,6 +14,7 @@ from adapter_bert_tf.config.sections.command import ActionsConfig
 from adapter_bert_tf.data.host_shard import HostShard
 from adapter_bert_tf.data.questions import records, spans
 from adapter_bert_tf.data.questions.squad import Question
+from adapter_bert_tf.heads.task_model import EncoderModel
 from adapter_bert_tf.run.plan import Job, Plan
 from adapter_bert_tf.run.result_files import write_details_file
 from adapter_bert_tf.run.task_data import TaskData
@@ -97,13 +98,17 @@ class QuestionRunner(TaskRunner):
     def predict(self, job: Job) -> None:
         """Writes predictions, n-best lists and, for SQuAD 2.0, null odds; answers one question."""
         task = _data_of(job.plan)
-        if task.single is not None:
-            _answer_single(job.model, task, task.single)
+        self.answer(job.plan, lambda: job.model)
         if not task.articles:
             return
         answers = _answers_of(job, job.plan.batches.predict)
         if job.plan.writes:
             answers.write(job.plan.output.folder)
+
+    def answer(self, plan: Plan, model: Callable[[], EncoderModel]) -> None:
+        task = _data_of(plan)
+        if task.single is not None:
+            _answer_single(model(), task, task.single)
 
     def output_files(self, tasks: Sequence[TaskData]) -> list[str]:
         return ["predictions.json", "nbest_predictions.json", "null_odds.json", "eval_details.json"]
