@@ -87,11 +87,14 @@ def fingerprint_of(
     defaults = {**config.defaults, **settings.EARLIER}
     every = decisive(config.values)
     training = decisive(config.values, settings.ONLY_RESULTS)
+    results = {name: value for name, value in every.items() if name not in training}
+    if config.actions.do_export:  # Elsewhere it changes nothing.
+        results["merge"] = config.actions.merge
     actions = settings.with_role(Role.APPLY, Role.EXPORT)
     return Fingerprint(
         run_id=run_digest(config.values, defaults, read) if content else "",
         training=training,
-        results={name: value for name, value in every.items() if name not in training},
+        results=results,
         defaults=defaults,
         actions=tuple(name for name in actions if config.value(name)),
         is_evaluated=is_evaluated,
