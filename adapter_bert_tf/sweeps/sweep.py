@@ -102,8 +102,8 @@ class Sweep:
         self.run_id = digest([self.grid, first.folder.run.run_id])
         grid.check_sweep(config, self.grid)
         self._check_adapter()
-        if config.actions.do_predict:  # Missing test data must show before hours of training.
-            predicting = checked[0].changed(do_train=False, do_eval=False, do_predict=True)
+        if config.actions.do_predict:  # What is wrong with it must show before hours of training.
+            predicting = checked[0].changed(do_eval=False, do_predict=True)
             self.runner.read(data_config(predicting), first.base.vocabulary, None)
         writes = not self.dry_run and first.writes
         with folder.lock() if writes else contextlib.nullcontext():
