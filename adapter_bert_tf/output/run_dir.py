@@ -50,7 +50,7 @@ class RunDir(OutputDir):
         if owner is None:
             self._require_no_sweep()
             self._require_no_checkpoints()
-        elif different := self.run.changed_settings(owner):
+        elif self._has_progress() and (different := self.run.changed_settings(owner)):
             raise Occupied(
                 f"{self.path} holds the checkpoints of another run: {'; '.join(different)}. Use "
                 "its flags to resume it, another --output_dir, or --overwrite."
@@ -64,19 +64,29 @@ class RunDir(OutputDir):
             )
 
     def _require_no_checkpoints(self) -> None:
-        folder, record = os.path.split(self.file(OWNER))
-        if any(
-            inner.path == folder and inner._paths(inner.contents.files) for inner in self._inner
-        ):
+        if self._has_checkpoints():
+            folder, record = os.path.split(self.file(OWNER))
             raise Occupied(
                 f"{folder} holds checkpoints, and no {record} names their run. Choose another "
                 "--output_dir, or remove them with --overwrite."
             )
 
+    def _has_checkpoints(self) -> bool:
+        folder = os.path.dirname(self.file(OWNER))
+        return any(
+            inner.path == folder and inner._paths(inner.contents.files) for inner in self._inner
+        )
+
+    def _has_progress(self) -> bool:
+        """Whether there is more of a run than the note that it began."""
+        return storage.exists(self.file(RECORD)) or self._has_checkpoints()
+
     def require_same_content(self) -> None:
         """Raises `InputError` if the checkpoints were trained on other content."""
         owner = self._owner()
-        if owner is not None and (different := self.run.changed_content(owner)):
+        if owner is None or not self._has_progress():
+            return
+        if different := self.run.changed_content(owner):
             raise Occupied(
                 f"{self.path} holds the checkpoints of a run whose {' and '.join(different)} had "
                 "another content. Choose another --output_dir, or use --overwrite."
