@@ -37,6 +37,8 @@ from adapter_bert_tf.sweeps.workers import Workers, open_workers, place_of
 from adapter_bert_tf.training.progress import format_minutes
 
 WITHOUT_RUNS = "--{} has no effect without --num_trials, --folds or --sweep."
+WITHOUT_RAY = "--{} has no effect without a Ray cluster, such as --workers=ray."
+ON_RAY = ("cpus_per_trial", "gpus_per_trial")
 
 
 def run(runner: TaskRunner, config: RunConfig) -> None:
@@ -47,15 +49,18 @@ def run(runner: TaskRunner, config: RunConfig) -> None:
     cache = RunCache()
     paths.check(config)
     if not config.sweeps.sweep and config.sweeps.num_trials == 1 and not grid.folds_of(config):
-        if config.sweeps.parallel_trials > 1:
-            cache.warn([WITHOUT_RUNS.format("parallel_trials")])
-        if config.sweeps.workers:
-            cache.warn([WITHOUT_RUNS.format("workers")])
+        names = ("parallel_trials", "workers", "sweep_minutes", *ON_RAY)
+        cache.warn(map(WITHOUT_RUNS.format, _changed(config, names)))
         run_plan(runner, plan_run(runner, config, cache))
         return
     with open_workers(config) as workers:
         config = with_decided_precision(config, cache, workers.precision)
         Sweep(runner, config, cache, workers).run()
+
+
+def _changed(config: RunConfig, names: Sequence[str]) -> list[str]:
+    """Returns the names of the settings that have another value than their default."""
+    return [name for name in names if config.value(name) != config.defaults[name]]
 
 
 class Sweep:
@@ -116,7 +121,9 @@ class Sweep:
                 self._finish(rows, self.metrics)
 
     def warn_of_ineffective_flags(self) -> None:
-        """Warns about settings without effect in the runs of a grid."""
+        """Warns about settings without effect in the runs, or where they are executed."""
+        if not place_of(self.config).on_ray:
+            self.cache.warn(map(WITHOUT_RAY.format, _changed(self.config, ON_RAY)))
         if self.grid:
             self.cache.warn(ineffective_in_sweep(self.config, self.grid, self.list.checked))
 
