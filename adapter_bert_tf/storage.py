@@ -143,6 +143,12 @@ def _without_end(path: str) -> str:
     return path
 
 
+def folder_name(folder: str) -> str:
+    """Returns the name of a folder, of `.` that of the working directory."""
+    path = folder if is_remote(folder) else os.path.abspath(folder)
+    return os.path.basename(path.rstrip("/"))
+
+
 def real(path: str) -> str:
     """Returns the same path for all names of one file; remote paths are compared as text."""
     if not is_remote(path):

@@ -50,6 +50,7 @@ class Fingerprint:
       results: settings that decide only the results.
       defaults: values of the settings that a record does not name.
       actions: settings that must be true in the record of a finished run.
+      is_evaluated: whether the run has results on a development set.
       content: all that the run reads, as `run.json` records it.
       compared: keys of `content` that must be equal in the record of a finished run.
       read: what the training reads, by the names that messages use.
@@ -62,16 +63,12 @@ class Fingerprint:
     results: Mapping[str, Any]
     defaults: Mapping[str, Any]
     actions: tuple[str, ...]
+    is_evaluated: bool
     content: Mapping[str, Any]
     compared: tuple[str, ...]
     read: Mapping[str, Any]
     scored: Mapping[str, Any]
     newer: tuple[str, ...] = ()
-
-    @property
-    def evaluates(self) -> bool:
-        """Whether the run evaluates."""
-        return "do_eval" in self.actions
 
     def owner_record(self) -> dict[str, Any]:
         """Returns the record that marks checkpoints as this run's."""
@@ -96,7 +93,7 @@ class Fingerprint:
 
     def is_recorded_in(self, record: Mapping[str, Any] | None) -> bool:
         """Whether a `run.json` is the complete record of this run."""
-        if not record or not is_complete(record, self.evaluates):
+        if not record or not is_complete(record, self.is_evaluated):
             return False
         settings = record["flags"]
         recorded = {**self.defaults, **settings}

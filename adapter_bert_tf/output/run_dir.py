@@ -13,6 +13,7 @@ from adapter_bert_tf.output.records import Fingerprint, file_digest, read_record
 from adapter_bert_tf.sanitize import printable
 
 RECORD, OWNER = "run.json", "checkpoints/flags.json"
+SWEEP = "sweep.json"  # The record of several runs, each in a folder of its own.
 EXPORT = "saved_model"  # Among the results in the record.
 EVALUATION = "eval_results.txt"
 STARTED = "begun"  # In the record of an unfinished evaluation.
@@ -44,30 +45,48 @@ class RunDir(OutputDir):
     # === What the folder holds: this run, another one, or none ===
 
     def require_same_run(self) -> None:
-        """Raises `InputError` if the checkpoints belong to a run with other settings."""
+        """Raises `InputError` if the folder is a sweep's, or its checkpoints another run's."""
         owner = self._owner()
         if owner is None:
+            self._require_no_sweep()
             self._require_no_checkpoints()
-        elif different := self.run.changed_settings(owner):
+        elif self._has_progress() and (different := self.run.changed_settings(owner)):
             raise Occupied(
                 f"{self.path} holds the checkpoints of another run: {'; '.join(different)}. Use "
                 "its flags to resume it, another --output_dir, or --overwrite."
             )
 
+    def _require_no_sweep(self) -> None:
+        if storage.exists(self.file(SWEEP)):
+            raise Occupied(
+                f"{self.path} holds a sweep or a cross-validation: see {self.file(SWEEP)}. Choose "
+                "another --output_dir, or replace it with --overwrite."
+            )
+
     def _require_no_checkpoints(self) -> None:
-        folder, record = os.path.split(self.file(OWNER))
-        if any(
-            inner.path == folder and inner._paths(inner.contents.files) for inner in self._inner
-        ):
+        if self._has_checkpoints():
+            folder, record = os.path.split(self.file(OWNER))
             raise Occupied(
                 f"{folder} holds checkpoints, and no {record} names their run. Choose another "
                 "--output_dir, or remove them with --overwrite."
             )
 
+    def _has_checkpoints(self) -> bool:
+        folder = os.path.dirname(self.file(OWNER))
+        return any(
+            inner.path == folder and inner._paths(inner.contents.files) for inner in self._inner
+        )
+
+    def _has_progress(self) -> bool:
+        """Whether there is more of a run than the note that it began."""
+        return storage.exists(self.file(RECORD)) or self._has_checkpoints()
+
     def require_same_content(self) -> None:
         """Raises `InputError` if the checkpoints were trained on other content."""
         owner = self._owner()
-        if owner is not None and (different := self.run.changed_content(owner)):
+        if owner is None or not self._has_progress():
+            return
+        if different := self.run.changed_content(owner):
             raise Occupied(
                 f"{self.path} holds the checkpoints of a run whose {' and '.join(different)} had "
                 "another content. Choose another --output_dir, or use --overwrite."
@@ -99,7 +118,7 @@ class RunDir(OutputDir):
             return []
         lost = self._changed_results((read_record(self.file(RECORD)) or {}).get("results"))
         scores = self.file(EVALUATION)
-        if self.run.evaluates and not storage.exists(scores):
+        if self.run.is_evaluated and not storage.exists(scores):
             lost = [*{scores, *lost}]  # Records of earlier versions do not name it.
         is_own = self.adapter.is_whole() and self.adapter.run() in (None, self.run.run_id)
         return lost if is_own else [self.adapter.path, *lost]
@@ -149,11 +168,16 @@ class RunDir(OutputDir):
 
     # === What the run writes ===
 
-    def start_training(self) -> None:
-        """Records which run the checkpoints belong to, and that it is not finished."""
+    def start_training(self) -> dict[str, Any]:
+        """Records which run the checkpoints belong to, and that it is not finished.
+
+        Returns the record of the folder until now, which is removed; empty if there is none.
+        """
+        earlier = read_record(self.file(RECORD)) or {}
         if storage.exists(self.file(RECORD)) and not storage.isdir(self.file(RECORD)):
             storage.remove(self.file(RECORD))
         write_record(self.file(OWNER), self.run.owner_record())
+        return earlier
 
     def start_evaluation(self, values: Mapping[str, Any]) -> None:
         """Records, in a folder without a record, that an evaluation writes there."""
@@ -163,13 +187,14 @@ class RunDir(OutputDir):
     def write_record(self, values: Mapping[str, Any], trained: bool) -> None:
         """Writes `run.json`, with all that another run needs to repeat this one.
 
-        A run that did not train is added under `later_runs` to the record of the training.
+        The record is that of the training or the sweep, else of the last evaluation. Other runs are
+        added to it under `later_runs`.
         """
-        training = None if trained else read_record(self.file(RECORD))
-        if training and not training.get(STARTED):
-            earlier = training.get("later_runs")
-            earlier = earlier if isinstance(earlier, list) else []
-            values = training | {"later_runs": [*earlier, values]}
+        first = None if trained else read_record(self.file(RECORD))
+        if first and _stays(first, values):
+            later = first.get("later_runs")
+            later = later if isinstance(later, list) else []
+            values = first | {"later_runs": [*later, values]}
         write_record(self.file(RECORD), values)
 
     def clear(self, more: Collection[Pattern] = ()) -> None:
@@ -203,6 +228,14 @@ class RunDir(OutputDir):
         if EXPORT in recorded and self.exported.state() != recorded[EXPORT]:
             changed.append(self.exported.path)
         return changed
+
+
+def _stays(record: Mapping[str, Any], later: Mapping[str, Any]) -> bool:
+    """Whether a record describes its folder also after a later run without training."""
+    if record.get(STARTED):
+        return False
+    trained = any(name in record for name in ("train_seconds", "runs"))
+    return trained or ("eval" in record and "eval" not in later)
 
 
 def require_own_adapter(

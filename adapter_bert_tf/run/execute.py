@@ -3,10 +3,13 @@
 import contextlib
 import dataclasses
 import functools
+from collections.abc import Mapping
 from typing import Any
 
 import tf_keras
 
+from adapter_bert_tf.adapters.languages.stack import StackConfig
+from adapter_bert_tf.adapters.registry import of_kind
 from adapter_bert_tf.errors import NotFound
 from adapter_bert_tf.heads.task_model import EncoderModel
 from adapter_bert_tf.output import provenance
@@ -19,13 +22,22 @@ from adapter_bert_tf.run.plan import Job, Plan
 from adapter_bert_tf.run.result_files import has_report, write_eval_results, write_report
 from adapter_bert_tf.run.task_runner import TaskRunner
 from adapter_bert_tf.sanitize import printable
+from adapter_bert_tf.store import load_adapter
+from adapter_bert_tf.store.combining.stacking import with_below
 from adapter_bert_tf.store.members import member_values
 from adapter_bert_tf.training.device.kernels import kernels
 from adapter_bert_tf.training.device.precision import PRECISIONS, precision_scope
 from adapter_bert_tf.training.evaluation import Evaluation
 from adapter_bert_tf.training.loop import train
 from adapter_bert_tf.training.parameter_report import count, count_by_group
+from adapter_bert_tf.training.progress import Progress
 from adapter_bert_tf.training.tuning import select_trained
+
+# What a record keeps when its finished training only gets more results.
+OF_TRAINING = (
+    *("resumed_from_step", "train_seconds", "train_cpu_seconds", "examples_per_second"),
+    "later_runs",
+)
 
 
 def run_plan(runner: TaskRunner, plan: Plan) -> dict[str, Any]:
@@ -37,6 +49,8 @@ def run_plan(runner: TaskRunner, plan: Plan) -> dict[str, Any]:
         if folder.is_finished():
             print(f"{out} holds the results of this very run. --overwrite repeats it.", flush=True)
             _complete_finished(plan)
+            if not actions.dry_run:
+                runner.answer(plan, lambda: _build(runner, _with_saved_adapter(plan)).model)
             return read_record(folder.file(RECORD)) or {}
         if lost := folder.lost():
             print(f"Missing or changed, so made again: {', '.join(lost)}.", flush=True)
@@ -101,7 +115,7 @@ def _execute(runner: TaskRunner, job: Job) -> None:
             _train(runner, job)
     elif plan.writes:
         plan.folder.start_evaluation(_run_record(job))
-    if runner.is_evaluated(plan):
+    if runner.is_evaluated(plan.actions, plan.tasks):
         _evaluate(runner, job)
     if plan.actions.do_predict:
         with explain_memory(plan, "predict"):
@@ -150,12 +164,18 @@ def _complete_finished(plan: Plan) -> None:
             write_report(out)
 
 
+def _with_saved_adapter(plan: Plan) -> Plan:
+    """Returns the plan of a finished run with the adapter that it has saved."""
+    folder, is_stack = plan.output.adapter_folder, of_kind(plan.method.adapter, StackConfig)
+    saved = with_below(load_adapter(folder), plan.members[0] if is_stack else None, folder)
+    return dataclasses.replace(plan, saved=saved)
+
+
 def _train(runner: TaskRunner, job: Job) -> None:
     plan = job.plan
     if plan.actions.overwrite and plan.writes and not plan.folder.is_interrupted():
         plan.folder.clear()
-    if plan.writes:
-        plan.folder.start_training()
+    earlier = plan.folder.start_training() if plan.writes else {}
     runner.begin_training(job)
     job.standardized = True
     progress = train(
@@ -167,18 +187,25 @@ def _train(runner: TaskRunner, job: Job) -> None:
     )
     runner.finish_training(job)
     job.standardized = False
+    job.record |= _training_record(progress, earlier)
+    if plan.writes:
+        runner.save(job)
+
+
+def _training_record(progress: Progress, earlier: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the measurements for `run.json`; if all steps were done before, the earlier ones."""
+    record: dict[str, Any] = {"global_step": progress.weights_step}
+    if progress.skipped_steps is not None:
+        record["skipped_steps"] = progress.skipped_steps
+    if progress.step == progress.start and "train_seconds" in earlier:
+        return record | {name: earlier[name] for name in OF_TRAINING if name in earlier}
     if progress.start:
-        job.record["resumed_from_step"] = progress.start
-    job.record |= {
+        record["resumed_from_step"] = progress.start
+    return record | {
         "train_seconds": progress.seconds,
         "train_cpu_seconds": progress.cpu_seconds,
         "examples_per_second": progress.examples_per_second,
-        "global_step": progress.weights_step,
     }
-    if progress.skipped_steps is not None:
-        job.record["skipped_steps"] = progress.skipped_steps
-    if plan.writes:
-        runner.save(job)
 
 
 def _evaluation(runner: TaskRunner, job: Job) -> Evaluation | None:

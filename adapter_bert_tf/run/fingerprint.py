@@ -78,20 +78,26 @@ def decisive(values: Mapping[str, Value], without: Collection[str] = ()) -> dict
     }
 
 
-def fingerprint_of(config: RunConfig, content: Mapping[str, Any] | None = None) -> Fingerprint:
+def fingerprint_of(
+    config: RunConfig, content: Mapping[str, Any] | None = None, is_evaluated: bool = False
+) -> Fingerprint:
     """Returns the fingerprint of a run; without a run id while its content is unknown."""
     content = content or {}
     read = _read_in_training(content)
     defaults = {**config.defaults, **settings.EARLIER}
     every = decisive(config.values)
     training = decisive(config.values, settings.ONLY_RESULTS)
+    results = {name: value for name, value in every.items() if name not in training}
+    if config.actions.do_export:  # Elsewhere it changes nothing.
+        results["merge"] = config.actions.merge
     actions = settings.with_role(Role.APPLY, Role.EXPORT)
     return Fingerprint(
         run_id=run_digest(config.values, defaults, read) if content else "",
         training=training,
-        results={name: value for name, value in every.items() if name not in training},
+        results=results,
         defaults=defaults,
         actions=tuple(name for name in actions if config.value(name)),
+        is_evaluated=is_evaluated,
         content=content,
         compared=("data_sha256", "base", "adapter", *INITIAL),
         read=read,

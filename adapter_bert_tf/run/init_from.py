@@ -139,7 +139,14 @@ def _of_several(
         return InitialAdapter(folder, extract_task(saved, task), has_head=task is not None)
 
 
-def recorded_settings(config: RunConfig) -> Mapping[str, Value]:
-    """Returns the settings for `run.json`, without those that `--init_from` decided."""
-    decided = with_role(Role.METHOD) if config.training.init_from else ()
+def recorded_settings(
+    config: RunConfig, initial: InitialAdapter | None = None
+) -> Mapping[str, Value]:
+    """Returns the settings for `run.json`, without those that `--init_from` decided.
+
+    An adapter without a task leaves the pooler to the run.
+    """
+    decided = {*(with_role(Role.METHOD) if config.training.init_from else ())}
+    if initial and not initial.has_task:
+        decided.remove("train_pooler")
     return {n: v for n, v in config.values.items() if n not in decided or n in config.given}

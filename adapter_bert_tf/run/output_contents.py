@@ -7,7 +7,7 @@ from adapter_bert_tf import report
 from adapter_bert_tf.config.sections.command import OutputConfig
 from adapter_bert_tf.output.output_dir import Contents
 from adapter_bert_tf.output.records import Fingerprint
-from adapter_bert_tf.output.run_dir import EVALUATION, EXPORT, OWNER, RECORD, RunDir
+from adapter_bert_tf.output.run_dir import EVALUATION, EXPORT, OWNER, RECORD, SWEEP, RunDir
 from adapter_bert_tf.serving.saved_model_dir import SavedModelDir
 from adapter_bert_tf.store.adapter_dir import AdapterDir
 from adapter_bert_tf.store.directory import TrainedAdapter
@@ -28,7 +28,7 @@ def contents_of(result_files: Collection[str] = ()) -> Contents:
     """Returns what a run or a sweep writes, with patterns of the result files of its tasks."""
     return Contents(
         files=(EVALUATION, "metrics.jsonl", "sweep.csv", RUNGS, PROPOSALS, *result_files),
-        records=("sweep.json", RECORD),
+        records=(SWEEP, RECORD),
         added=(report.FILE, EVENTS),
         is_foreign=_is_foreign_page,
         replaced={"adapter": lambda path: AdapterDir(path).require_replaceable(), EXPORT: None},

@@ -2,8 +2,7 @@
 
 import dataclasses
 import os
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from absl import logging
 
@@ -14,6 +13,7 @@ from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.task_list import takes_subsets
 from adapter_bert_tf.errors import Conflict, Mismatch, Missing, error_context
 from adapter_bert_tf.output.output_dir import OutputDir
+from adapter_bert_tf.output.records import Fingerprint
 from adapter_bert_tf.output.run_dir import RunDir
 from adapter_bert_tf.run.batch_sizes import batches_of, training_settings
 from adapter_bert_tf.run.checks import path_conflicts, split_history
@@ -83,7 +83,8 @@ def plan_run(runner: TaskRunner, config: RunConfig, cache: RunCache) -> Plan:
     split_history.warn(tasks, initial, members)
     _warn_of_token_types(tasks, base)
     content = content_of(tasks, base, method, initial, members)
-    folder = _checked_folder(config, runner.output_files(tasks), content)
+    run = fingerprint_of(config, content, runner.is_evaluated(actions, tasks))
+    folder = _checked_folder(config, runner.output_files(tasks), run)
     loss = runner.training_loss(tasks, config.training) if actions.do_train else None
     plan = Plan(
         tasks=tasks,
@@ -101,7 +102,7 @@ def plan_run(runner: TaskRunner, config: RunConfig, cache: RunCache) -> Plan:
         precision=config.device.precision,
         dropout=config.training.dropout,
         folder=folder,
-        settings=dict(recorded_settings(config)),
+        settings=dict(recorded_settings(config, initial)),
         initial_adapter=initial,
         members=members,
         cache_frozen=actions.do_train and config.training.cache_frozen,
@@ -215,14 +216,12 @@ def _check_cache_frozen(config: RunConfig, runner: TaskRunner, method: Method) -
         raise Conflict("--cache_frozen: no layer is frozen. Add --frozen_layers=N or leave it out.")
 
 
-def _checked_folder(
-    config: RunConfig, result_files: Sequence[str], content: Mapping[str, Any]
-) -> RunDir:
+def _checked_folder(config: RunConfig, result_files: Sequence[str], run: Fingerprint) -> RunDir:
     """Returns the output folder. Raises `InputError` if this run may not use it."""
-    folder = run_dir(config.output, fingerprint_of(config, content), result_files)
+    folder = run_dir(config.output, run, result_files)
     folder.require_clear_names()
     folder.require_own_files()
-    warn_of_other_data(config.actions.config, content)
+    warn_of_other_data(config.actions.config, run.content)
     overwrite = config.actions.overwrite
     resumes = config.actions.do_train and not overwrite
     if resumes:
@@ -237,7 +236,7 @@ def _check_selection(runner: TaskRunner, plan: Plan) -> None:
     if not plan.actions.do_train:
         return
     is_evaluated = evaluation.eval_every_steps or evaluation.keep == "best"
-    if is_evaluated and not runner.is_evaluated(plan):
+    if is_evaluated and not runner.is_evaluated(plan.actions, plan.tasks):
         raise Missing(
             "--eval_every_steps and --keep=best need the dev set. Add --do_eval, with the data "
             "that it reads."

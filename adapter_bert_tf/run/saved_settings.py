@@ -9,7 +9,7 @@ from adapter_bert_tf.config.roles import Role
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.settings import BY_NAME, EARLIER, with_role
 from adapter_bert_tf.output.records import read_record
-from adapter_bert_tf.output.run_dir import OWNER, RECORD
+from adapter_bert_tf.output.run_dir import OWNER, RECORD, SWEEP
 from adapter_bert_tf.run.task_data import TaskData
 from adapter_bert_tf.store import SavedAdapter
 from adapter_bert_tf.store.contents import merge_settings
@@ -50,7 +50,7 @@ def _is_valid(name: str, value: Any) -> bool:
 
 def _recorded_settings(folder: str) -> dict[str, Any] | None:
     """Returns the settings of the run in a folder; None if there is no run."""
-    for name in ("sweep.json", OWNER, RECORD):
+    for name in (SWEEP, OWNER, RECORD):
         record = read_record(os.path.join(folder, name))
         if record is not None:
             settings = record if name == OWNER else record.get("flags")

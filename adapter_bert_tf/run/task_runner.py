@@ -1,7 +1,7 @@
 """The interface of task runners: the code of a type of task at each stage of a run."""
 
 import abc
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import tensorflow as tf
@@ -10,6 +10,7 @@ from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
 from adapter_bert_tf.adapters.task_encoder import TaskEncoder
 from adapter_bert_tf.base.vocabulary import Vocabulary
 from adapter_bert_tf.config.run_config import RunConfig
+from adapter_bert_tf.config.sections.command import ActionsConfig
 from adapter_bert_tf.config.sections.training import TrainingConfig
 from adapter_bert_tf.data.host_shard import HostShard
 from adapter_bert_tf.errors import Conflict
@@ -116,7 +117,7 @@ class TaskRunner(abc.ABC):
         """Reverts the model after training."""
 
     @abc.abstractmethod
-    def is_evaluated(self, plan: Plan) -> bool:
+    def is_evaluated(self, actions: ActionsConfig, tasks: Sequence[TaskData]) -> bool:
         """Whether the run has results."""
 
     @abc.abstractmethod
@@ -140,6 +141,10 @@ class TaskRunner(abc.ABC):
     @abc.abstractmethod
     def predict(self, job: Job) -> None:
         """Writes predictions, if the job writes."""
+
+    def answer(self, plan: Plan, model: Callable[[], EncoderModel]) -> None:
+        """Prints answers that a run writes into no file; `model` returns the trained model."""
+        return
 
     @abc.abstractmethod
     def output_files(self, tasks: Sequence[TaskData]) -> list[str]:

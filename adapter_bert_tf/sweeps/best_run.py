@@ -40,8 +40,8 @@ def describe_best(
     if folds := folds_of(config):
         return (
             f"Best on {len(folds)} folds ({chosen_by}; {finished} runs finished): {best_setting}. "
-            f"{table} has every run; train again without --folds{_for_all_rows(config)} for an "
-            "adapter of all data."
+            f"{table} has every run; train again in another --output_dir, "
+            f"{_for_all_rows(config)}, for an adapter of all data."
         )
     return (
         f"Best on dev ({chosen_by}; {finished} seeds finished): {best_setting}; its best seed is "
@@ -51,9 +51,9 @@ def describe_best(
 
 
 def _for_all_rows(config: RunConfig) -> str:
-    """Returns which other flags let a user's table without a dev file train on all rows."""
+    """Returns which flags change to train on all rows, also of a table without a dev file."""
     is_own = (config.data.task_name or "").lower() == OWN
-    return " and --do_eval, with --dev_share=0," if is_own else ""
+    return "without --folds" + (" and --do_eval, with --dev_share=0" if is_own else "")
 
 
 def write_record(
@@ -88,8 +88,8 @@ def apply_best(runner: TaskRunner, config: RunConfig, best: RunConfig, cache: Ru
         export_dir=config.output.export_dir,
         output_dir=config.output.output_dir,
         adapter_dir=config.output.adapter_folder,
-        init_from=None,
         report=False,
+        **dict.fromkeys(best.values_of(("init_from", "init_task"))),
     )
     # The adapter has this very method: no warning that its settings have no effect.
     applied = applied.not_given(with_role(Role.METHOD))

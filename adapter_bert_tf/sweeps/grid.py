@@ -18,6 +18,7 @@ from adapter_bert_tf.config.settings import BY_NAME, EARLIER, NOT_SWEPT, with_ro
 from adapter_bert_tf.config.yaml_file import as_text, read_yaml
 from adapter_bert_tf.errors import Conflict, Damaged, InputError, Missing, Occupied, error_context
 from adapter_bert_tf.output.records import read_record
+from adapter_bert_tf.output.run_dir import SWEEP
 from adapter_bert_tf.run.fingerprint import decisive
 from adapter_bert_tf.sanitize import preview, printable
 from adapter_bert_tf.sweeps.results import Setting
@@ -27,7 +28,7 @@ Grid: TypeAlias = dict[str, Any]  # Lists of values, or ranges for a search.
 
 # Houlsby et al. 2019, section 3.1.
 PAPER: Grid = {"learning_rate": [3e-5, 3e-4, 3e-3], "num_train_epochs": [3, 20]}
-RECORD = "sweep.json"
+RECORD = SWEEP
 MOST_RUNS = 10_000
 LONGEST_NAME = 240  # Bytes of a folder's name; file systems take 255.
 

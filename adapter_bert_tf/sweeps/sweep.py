@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from adapter_bert_tf import storage
 from adapter_bert_tf.config.ineffective_flags import ineffective_in_sweep
 from adapter_bert_tf.config.run_config import RunConfig
-from adapter_bert_tf.errors import Conflict, InputError
+from adapter_bert_tf.errors import Conflict, InputError, Missing
 from adapter_bert_tf.output.output_dir import OutputDir
 from adapter_bert_tf.output.records import digest, read_record
 from adapter_bert_tf.output.run_dir import require_own_adapter
@@ -37,6 +37,8 @@ from adapter_bert_tf.sweeps.workers import Workers, open_workers, place_of
 from adapter_bert_tf.training.progress import format_minutes
 
 WITHOUT_RUNS = "--{} has no effect without --num_trials, --folds or --sweep."
+WITHOUT_RAY = "--{} has no effect without a Ray cluster, such as --workers=ray."
+ON_RAY = ("cpus_per_trial", "gpus_per_trial")
 
 
 def run(runner: TaskRunner, config: RunConfig) -> None:
@@ -47,15 +49,18 @@ def run(runner: TaskRunner, config: RunConfig) -> None:
     cache = RunCache()
     paths.check(config)
     if not config.sweeps.sweep and config.sweeps.num_trials == 1 and not grid.folds_of(config):
-        if config.sweeps.parallel_trials > 1:
-            cache.warn([WITHOUT_RUNS.format("parallel_trials")])
-        if config.sweeps.workers:
-            cache.warn([WITHOUT_RUNS.format("workers")])
+        names = ("parallel_trials", "workers", "sweep_minutes", *ON_RAY)
+        cache.warn(map(WITHOUT_RUNS.format, _changed(config, names)))
         run_plan(runner, plan_run(runner, config, cache))
         return
     with open_workers(config) as workers:
         config = with_decided_precision(config, cache, workers.precision)
         Sweep(runner, config, cache, workers).run()
+
+
+def _changed(config: RunConfig, names: Sequence[str]) -> list[str]:
+    """Returns the names of the settings that have another value than their default."""
+    return [name for name in names if config.value(name) != config.defaults[name]]
 
 
 class Sweep:
@@ -102,8 +107,8 @@ class Sweep:
         self.run_id = digest([self.grid, first.folder.run.run_id])
         grid.check_sweep(config, self.grid)
         self._check_adapter()
-        if config.actions.do_predict:  # Missing test data must show before hours of training.
-            predicting = checked[0].changed(do_train=False, do_eval=False, do_predict=True)
+        if config.actions.do_predict:  # What is wrong with it must show before hours of training.
+            predicting = checked[0].changed(do_eval=False, do_predict=True)
             self.runner.read(data_config(predicting), first.base.vocabulary, None)
         writes = not self.dry_run and first.writes
         with folder.lock() if writes else contextlib.nullcontext():
@@ -116,7 +121,9 @@ class Sweep:
                 self._finish(rows, self.metrics)
 
     def warn_of_ineffective_flags(self) -> None:
-        """Warns about settings without effect in the runs of a grid."""
+        """Warns about settings without effect in the runs, or where they are executed."""
+        if not place_of(self.config).on_ray:
+            self.cache.warn(map(WITHOUT_RAY.format, _changed(self.config, ON_RAY)))
         if self.grid:
             self.cache.warn(ineffective_in_sweep(self.config, self.grid, self.list.checked))
 
@@ -152,7 +159,15 @@ class Sweep:
         silent = contextlib.redirect_stdout(io.StringIO())
         with silent if grid.folds_of(config) else contextlib.nullcontext():
             for run_config in configs:
-                self._plan(run_config)
+                self._require_scores(self._plan(run_config))
+
+    def _require_scores(self, plan: Plan) -> None:
+        if not self.runner.is_evaluated(plan.actions, plan.tasks):
+            raise Missing(
+                "--num_trials, --folds and --sweep choose the best run on dev, and there is no dev "
+                f"set with known answers for the run {os.path.basename(plan.output.folder)}. Give "
+                "one."
+            )
 
     def _check_adapter(self) -> None:
         """Raises `InputError` if another run's adapter is where the best run's adapter goes."""
@@ -258,9 +273,11 @@ class Sweep:
         best_run.write_record(self.config, self.run_id, best_config, rows, metrics)
         count = f"{len(finished)} of {len(same)}"
         print(best_run.describe_best(self.config, setting, best_config, metrics, count), flush=True)
-        if self.config.actions.do_predict or self.config.actions.do_export:
-            best_run.apply_best(self.runner, self.config, best_config, self.cache)
-        kinds = results.OF_FOLDS if folds else results.OF_SEEDS
-        write_eval_results(self.out, results.summarize(finished, kinds))
+        try:
+            if self.config.actions.do_predict or self.config.actions.do_export:
+                best_run.apply_best(self.runner, self.config, best_config, self.cache)
+        finally:  # Not earlier: predictions for questions with answers write scores of their own.
+            kinds = results.OF_FOLDS if folds else results.OF_SEEDS
+            write_eval_results(self.out, results.summarize(finished, kinds))
         if self.config.output.report:
             write_report(self.out)

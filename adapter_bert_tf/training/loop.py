@@ -236,11 +236,19 @@ def fit(model, data, settings, start, callbacks):
         callbacks[0].close()
     if not math.isfinite(history.history["loss"][-1]):
         hint = ", or train in another precision than float16" if needs_loss_scaling(model) else ""
+        saved = max([start, *(c.saved for c in callbacks if isinstance(c, SaveCheckpoints))])
         raise Diverged(
             f"Training diverged at step {callbacks[0].step}: the loss is not finite. "
-            f"Lower learning_rate={settings.learning_rate}{hint}. Nothing was saved.",
-            f"learning_rate={settings.learning_rate}",
+            f"Lower learning_rate={settings.learning_rate}{hint}. {_describe_saved(saved)}",
+            *(f"learning_rate={settings.learning_rate}", "overwrite=True"),
         )
+
+
+def _describe_saved(step):
+    """Returns what a diverged run leaves to others, with the step of its last checkpoint or 0."""
+    if not step:
+        return "Nothing was saved."
+    return f"Add overwrite=True, which replaces the checkpoint of step {step}."
 
 
 def _reason(error):

@@ -50,7 +50,7 @@ CONTENT = {"data_sha256": {"train": "0"}, "base": {}, "adapter": None}
 FLAGS = DEFAULTS | {"do_train": True, "do_eval": True, "task_name": "mrpc"}
 READ = {"training data": "0", "base": {}, "adapter": None}
 RUN = Fingerprint(
-    "run", FLAGS, {}, DEFAULTS, ("do_eval",), CONTENT, tuple(CONTENT), READ, scored={}
+    "run", FLAGS, {}, DEFAULTS, ("do_eval",), True, CONTENT, tuple(CONTENT), READ, scored={}
 )
 RECORD = {
     "flags": FLAGS,

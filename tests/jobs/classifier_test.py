@@ -1,6 +1,7 @@
 """`run_classifier.py`: whole runs on a tiny base, and every bad input as one message."""
 
 import json
+import math
 import pathlib
 import re
 import shutil
@@ -239,20 +240,31 @@ def test_dry_run_checks_reports_and_writes_nothing(mrpc, tiny_base_folder, tmp_p
     assert not (tmp_path / "out").exists()
 
 
-def test_a_diverged_run_saves_nothing(mrpc, tiny_base_folder, tmp_path):
-    error = command(
-        "--task_name=mrpc",
-        "--do_train",
-        f"--data_dir={mrpc}",
-        *base_flags(tiny_base_folder),
-        f"--output_dir={tmp_path}/out",
-        "--max_seq_length=16",
-        "--train_batch_size=8",
-        "--learning_rate=1e30",
-    )
-    assert "Training diverged" in error
-    assert not (tmp_path / "out" / "adapter").exists()
-    assert not list((tmp_path / "out" / "checkpoints").glob("ckpt*"))
+DIVERGED = {  # Flags, what the message says in addition, and what a lower rate then needs.
+    "at once": ((), "Nothing was saved.", ()),
+    "after a checkpoint": (
+        ("--save_checkpoints_steps=1",),
+        "Add --overwrite, which replaces the checkpoint of step 1.",
+        ("--overwrite",),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", DIVERGED)
+def test_after_a_diverged_run_a_lower_rate_is_tried(case, mrpc, tiny_base_folder, tmp_path):
+    flags, said, needed = DIVERGED[case]
+    out = tmp_path / "out"
+    run = (mrpc, tiny_base_folder, out, "--num_train_epochs=0.5", *flags)
+    error = try_to_train(*run, "--learning_rate=1e30")
+    assert "Training diverged" in error and error.endswith(said), error
+    assert not (out / "adapter").exists()
+    assert bool(list((out / "checkpoints").glob("ckpt*"))) is bool(needed)
+    error = try_to_train(*run, "--learning_rate=1e-3")
+    assert ("the checkpoints of another run" in (error or "")) is bool(needed)
+    if needed:
+        train(*run, "--learning_rate=1e-3", *needed)
+    rows = [json.loads(line) for line in (out / "metrics.jsonl").open()]
+    assert all(math.isfinite(row["loss"]) for row in rows)
 
 
 def test_evaluation_keeps_the_record_of_the_training(mrpc, tiny_base_folder, tmp_path):

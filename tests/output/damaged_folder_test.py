@@ -74,6 +74,7 @@ def _folder(out):
         results={},
         defaults=DEFAULTS,
         actions=("do_eval",),
+        is_evaluated=True,
         content=record,
         compared=("data_sha256", "base", "adapter"),
         read=read,

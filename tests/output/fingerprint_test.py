@@ -90,6 +90,23 @@ def test_another_content_is_another_run(change):
     assert seen.run.run_id == folder_of().run.run_id
 
 
+EXPORTED = [  # How a finished run exported, how this one does, whether they are the same.
+    (("--do_export", "--merge"), ("--do_export", "--merge"), True),
+    (("--do_export", "--merge"), ("--do_export", "--nomerge"), False),
+    (("--do_export",), ("--do_export", "--merge"), False),
+    (("--do_export", "--merge"), (), True),
+    ((), ("--do_export",), False),
+]
+
+
+@pytest.mark.parametrize(("then", "now", "same"), EXPORTED)
+def test_a_merged_model_is_another(then, now, same):
+    measured = {"train_seconds": 1.0, "examples_per_second": 1.0}
+    counts = {"parameters": {"trained": 1, "total": 2}}
+    record = {"flags": flags_of(*then).values, **CONTENT, **measured, **counts}
+    assert fingerprint_of(flags_of(*now), CONTENT).is_recorded_in(record) is same
+
+
 def test_a_flag_that_is_younger_changes_nothing():
     run, flags_now = folder_of().run, flags_of()
     older = {name: value for name, value in flags_now.values.items() if name != "patience"}

@@ -95,6 +95,24 @@ def test_other_predictions_are_not_this_runs(mrpc, tiny_base_folder, out, tmp_pa
     assert _contents(out) == before
 
 
+def test_what_a_record_says_of_the_training_stays(mrpc, tiny_base_folder, tmp_path):
+    """With one more action, and when a result is made again."""
+    out = tmp_path / "out"
+    train(mrpc, tiny_base_folder, out, *ALL[:2])
+    asked = ("--task_name=mrpc", f"--data_dir={mrpc}", "--do_predict", f"--output_dir={out}")
+    assert command(*asked, f"--base_model={tiny_base_folder}") is None
+    first = json.loads((out / "run.json").read_text())
+    assert first["train_seconds"] > 0 and len(first["later_runs"]) == 1
+    for lost in ("test_results.tsv", "eval_results.txt"):
+        (out / lost).unlink()
+        train(mrpc, tiny_base_folder, out, *ALL[:3])
+        record = json.loads((out / "run.json").read_text())
+        assert record["flags"]["do_predict"] and "resumed_from_step" not in record
+        for name in ("train_seconds", "examples_per_second", "later_runs"):
+            assert record[name] == first[name]
+        assert record["eval"] == first["eval"] and "MRPC.tsv" in record["results"]
+
+
 def test_an_older_record_says_nothing_of_results(mrpc, tiny_base_folder, out, capsys):
     record = json.loads((out / "run.json").read_text())
     assert set(record.pop("results")) == {

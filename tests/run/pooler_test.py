@@ -5,9 +5,10 @@ import json
 import pytest
 
 from adapter_bert_tf.base import load_base
+from adapter_bert_tf.config.setting import Command
 from tests import support
 from tests.runners import squad_test
-from tests.runs import base_flags, train, try_to_train, write_mrpc
+from tests.runs import base_flags, command, run_command, train, try_to_train, write_mrpc
 
 pytestmark = pytest.mark.long
 
@@ -127,6 +128,23 @@ def test_a_run_is_repeated_from_its_record(untrained, mrpc, tmp_path):
     train(mrpc, untrained, tmp_path / "again", *SHORT, f"--config={out / 'run.json'}")
     name = "adapter/adapter.safetensors"
     assert (out / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
+
+
+def test_a_task_that_starts_from_plain_text_is_found_finished(untrained, mrpc, tmp_path, capsys):
+    """The adapter of the text has no pooler, so the run decides it, and records that."""
+    (tmp_path / "text.txt").write_text("the cat sat on the mat .\n" * 40)
+    text = (*base_flags(untrained), f"--text_files={tmp_path}/text.txt", "--max_seq_length=16")
+    short = ("--train_batch_size=8", "--noreport", f"--output_dir={tmp_path}/text")
+    assert run_command(Command.ADAPT, *text, *short, "--adapter=pfeiffer")[0] == 0
+    start = (*SHORT, "--do_eval", f"--init_from={tmp_path}/text/adapter")
+    out = train(mrpc, untrained, tmp_path / "out", *start)
+    assert trains_pooler(out)
+    capsys.readouterr()
+    train(mrpc, untrained, out, *start)
+    assert "holds the results of this very run" in capsys.readouterr().out
+    assert command(f"--config={out}/run.json", f"--output_dir={tmp_path}/again") is None
+    name = "adapter/adapter.safetensors"
+    assert (tmp_path / "again" / name).read_bytes() == (out / name).read_bytes()
 
 
 @pytest.mark.slow

@@ -45,6 +45,12 @@ def test_a_task_goes_on_alone(method, tmp_path, capsys):
     assert "adapters, LayerNorms, head." in capsys.readouterr().out
 
 
+def test_the_best_of_several_seeds_predicts(tmp_path):
+    trials = ("--do_eval", "--do_predict", "--num_trials=2")
+    assert run(tmp_path, SHARED, *MRPC, "--init_task=pairs", *trials) is None
+    assert (tmp_path / "MRPC.tsv").exists() and (tmp_path / "eval_results.txt").exists()
+
+
 @pytest.mark.parametrize("method", [SHARED, PLUS])
 def test_a_new_task_begins_with_what_they_have_in_common(method, tmp_path, capsys):
     assert run(tmp_path, method, *KINDS) is None

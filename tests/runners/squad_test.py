@@ -8,10 +8,13 @@ import sys
 import pytest
 import tensorflow as tf
 
+from adapter_bert_tf.base import load_base
 from adapter_bert_tf.config import checks
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.setting import Command
+from adapter_bert_tf.multi_adapter.model import AdapterModel
 from adapter_bert_tf.runners.questions import task_data
+from adapter_bert_tf.training.tuning import Tuning
 from tests import processes, support
 from tests.refusals import raises_code
 from tests.runs import base_flags, squad
@@ -208,6 +211,32 @@ def test_one_question(trained, tmp_path):
         r"^(.*)\n  score [-\d.]+, probability [\d.]+, characters (\d+) to (\d+) of", printed, re.M
     )
     assert CONTEXTS[1][int(found[2]) : int(found[3])] == found[1]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("below", [(), ("--stack={}/below", "--adapter=pfeiffer")], ids=len)
+def test_a_finished_run_answers_one_question(trained, tmp_path, below):
+    """From its adapter, and writes nothing."""
+    folder, out = trained[0], tmp_path / "out"
+    if below:
+        model = AdapterModel(load_base(str(folder / "base")))
+        model.add_adapter("below", ["0", "1"], "pfeiffer", tuning=Tuning(train_layer_norm=False))
+        model.save_adapter("below", tmp_path / "below")
+    words = [*base_flags(folder / "base"), *TINY, "--do_train", "--do_predict"]
+    words += [f"--{name}_file={folder}/dev.json" for name in ("train", "predict")]
+    words += [*(flag.format(tmp_path) for flag in below), f"--output_dir={out}"]
+    assert squad(*words, "--num_train_epochs=4")[0] == 0
+    before = {path: path.stat().st_mtime_ns for path in out.rglob("*")}
+    question = ("--question=why", f"--context={CONTEXTS[1]}")
+    status, printed, errors = squad(*words, "--num_train_epochs=4", *question)
+    assert status == 0, errors
+    assert "holds the results of this very run" in printed
+    assert {path: path.stat().st_mtime_ns for path in out.rglob("*")} == before
+    apart = ("--do_predict", f"--adapter_dir={out}/adapter", f"--output_dir={tmp_path}/apart")
+    words = [*base_flags(folder / "base"), *TINY, *(flag.format(tmp_path) for flag in below[:1])]
+    _, expected, _ = squad(*words, *apart, *question)
+    found = [re.search(r"^.*\n  score [-\d.]+,.*", text, re.M)[0] for text in (printed, expected)]
+    assert found[0] == found[1]
 
 
 @pytest.mark.slow

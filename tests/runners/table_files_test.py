@@ -52,8 +52,20 @@ def test_an_evaluation_that_was_cut_short_goes_on(mrpc, tiny_base_folder, tmp_pa
         patched.setattr(RunDir, "write_record", None)
         assert "NoneType" in command(*asked)
     assert (tmp_path / "eval" / "eval_results.txt").exists()
-    for later in range(3):
-        assert command(*asked) is None
+    assert command(*asked) is None
+    record = json.loads((tmp_path / "eval" / "run.json").read_text())
+    assert record["eval"] and "begun" not in record and "later_runs" not in record
+
+
+def test_the_record_of_evaluations_is_that_of_the_last(mrpc, tiny_base_folder, tmp_path):
+    """As `eval_results.txt` is; what the folder holds in addition is added to it."""
+    words = ("--task_name=mrpc", f"--data_dir={mrpc}", f"--base_model={tiny_base_folder}")
+    for seed in range(2):
+        out = train(mrpc, tiny_base_folder, tmp_path / f"{seed}", *ONE_EPOCH, f"--seed={seed}")
+        asked = (*words, f"--adapter_dir={out}/adapter", f"--output_dir={tmp_path}/eval")
+        for action in ("--do_eval", "--do_predict"):
+            assert command(*asked, action) is None
         record = json.loads((tmp_path / "eval" / "run.json").read_text())
-        assert record["eval"] and "begun" not in record
-        assert len(record.get("later_runs", ())) == later
+        (later,) = record["later_runs"]
+        for one, action in ((record, "do_eval"), (later, "do_predict")):
+            assert one["flags"][action] and one["flags"]["adapter_dir"] == f"{out}/adapter"

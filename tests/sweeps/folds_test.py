@@ -3,6 +3,7 @@
 import csv
 import itertools
 import json
+import shutil
 import statistics
 
 import numpy as np
@@ -14,7 +15,7 @@ from adapter_bert_tf.data.folds import Fold
 from adapter_bert_tf.run.checks import split_history
 from adapter_bert_tf.store.combining.combine import MIXED_SPLITS
 from tests.refusals import raises_code
-from tests.runs import base_flags, command, train, write_mrpc
+from tests.runs import base_flags, command, train, try_to_train, write_mrpc
 
 pytestmark = pytest.mark.long
 
@@ -92,6 +93,18 @@ def test_mean_and_deviation_over_the_folds(crossed, capsys):
     asked = [json.loads((crossed / f"fold={i},seed=0" / "run.json").read_text()) for i in range(3)]
     assert sum(one["examples"]["dev"] for one in asked) == 64  # The whole of train.tsv.
     assert all(one["examples"]["train"] + one["examples"]["dev"] == 64 for one in asked)
+
+
+def test_a_single_run_does_not_write_into_the_folder_of_the_folds(
+    crossed, mrpc, tiny_base_folder, tmp_path
+):
+    before = {path: path.read_bytes() for path in crossed.rglob("*") if path.is_file()}
+    error = try_to_train(mrpc, tiny_base_folder, crossed, "--num_train_epochs=2")
+    assert f"{crossed} holds a sweep" in error and "another --output_dir" in error
+    assert before == {path: path.read_bytes() for path in crossed.rglob("*") if path.is_file()}
+    again = shutil.copytree(crossed, tmp_path / "again")
+    train(mrpc, tiny_base_folder, again, "--num_train_epochs=2", "--overwrite")
+    assert not (again / "sweep.json").exists() and not (again / "eval_results.txt").exists()
 
 
 def test_one_fold_by_itself_is_that_run(crossed, mrpc, tiny_base_folder, tmp_path):

@@ -168,6 +168,7 @@ def test_one_that_was_stopped_before_its_predictions_goes_on(
         changed.setattr(best_run, "apply_best", lambda *_: next(iter(())))
         assert try_to_train(mrpc, tiny_base_folder, tmp_path / "out", *more)
     assert not (tmp_path / "out" / "MRPC.tsv").exists()
+    assert "eval_accuracy_max" in (tmp_path / "out" / "eval_results.txt").read_text()
     capsys.readouterr()
     out = train(mrpc, tiny_base_folder, tmp_path / "out", *more)
     assert not re.findall(r"Run (\d) of 2", capsys.readouterr().out)
@@ -333,6 +334,24 @@ def test_runs_with_other_flags_or_damaged_are_done_again(mrpc, tiny_base_folder,
     capsys.readouterr()
     train(mrpc, tiny_base_folder, out, *arguments)
     assert capsys.readouterr().out.count("What --tuning=adapters trains") == 3
+
+
+WITHOUT_EFFECT = {  # Flags, and what the settings that have no effect lack.
+    "parallel_trials": ((), "without --num_trials, --folds or --sweep"),
+    "workers": ((), "without --num_trials, --folds or --sweep"),
+    "sweep_minutes": ((), "without --num_trials, --folds or --sweep"),
+    "gpus_per_trial": ((), "without --num_trials, --folds or --sweep"),
+    "cpus_per_trial": (("--do_eval", "--num_trials=2"), "without a Ray cluster"),
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_EFFECT)
+def test_settings_of_many_runs_without_effect_are_named(
+    name, mrpc, tiny_base_folder, tmp_path, caplog
+):
+    flags, lacking = WITHOUT_EFFECT[name]
+    train(mrpc, tiny_base_folder, tmp_path / "out", f"--{name}=2", *flags, "--dry_run")
+    assert f"--{name} has no effect {lacking}" in caplog.text
 
 
 def test_dry_run_of_a_sweep_writes_nothing(mrpc, tiny_base_folder, tmp_path):

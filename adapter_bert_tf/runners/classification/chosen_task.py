@@ -1,5 +1,6 @@
 """The task that the settings name or describe, and its folder; without TensorFlow."""
 
+import dataclasses
 import functools
 
 from adapter_bert_tf.config.run_config import RunConfig
@@ -63,6 +64,8 @@ def task_of(config: RunConfig) -> Task:
     if not folder and not named:
         return task
     task = with_named_files(task, named, folder, config)
+    if has_dev_file(task, folder or ""):  # Then nothing is cut from the training data.
+        task = dataclasses.replace(task, dev_share=None)
     if not actions.do_train and "encoding" not in config.given:
         task = with_actual_encodings(task, folder or "")
     return task if table.delimiter else with_found_delimiters(task, folder or "")
@@ -74,6 +77,12 @@ def _columns_hint(task: Task, folder: str) -> str:
         if find_file(source, folder):
             return f" The first row of {source.file} is {first_row(source, folder)}"
     return ""
+
+
+def has_dev_file(task: Task, folder: str) -> bool:
+    """Whether a task has a file for its development set."""
+    sources = [layout["dev"] for layout in task.layouts if "dev" in layout]
+    return any(find_file(source, folder) for source in sources)
 
 
 def data_folder(config: RunConfig, task: Task) -> str:

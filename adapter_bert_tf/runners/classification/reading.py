@@ -1,11 +1,11 @@
 """From settings to the tokenized data of a task whose examples are rows of tables."""
 
 import dataclasses
-import os
 from collections.abc import Collection, Mapping
 
 from absl import logging
 
+from adapter_bert_tf import storage
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.data import checks
 from adapter_bert_tf.data.batches import tokenize
@@ -18,12 +18,10 @@ from adapter_bert_tf.data.examples import (
 )
 from adapter_bert_tf.data.folds import Fold
 from adapter_bert_tf.data.labels import infer_labels, require_one_line
-from adapter_bert_tf.data.tables.files import find_file
 from adapter_bert_tf.data.tfds import read_tfds
 from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.retry import is_remote
-from adapter_bert_tf.runners.classification.chosen_task import data_folder
+from adapter_bert_tf.runners.classification.chosen_task import data_folder, has_dev_file
 from adapter_bert_tf.runners.classification.table_files import (
     folder_of_named,
     say_found_delimiters,
@@ -150,8 +148,7 @@ def adapter_name(config: RunConfig) -> str | None:
     """Returns the adapter's name for its task; for the user's own table its folder's name."""
     name, folder = config.data.adapter_name, config.data.data_dir or folder_of_named(config)
     if name is None and (config.data.task_name or "").lower() == OWN and folder:
-        path = folder if is_remote(folder) else os.path.abspath(folder)
-        return printable(os.path.basename(path.rstrip("/"))) or None
+        return printable(storage.folder_name(folder)) or None
     if name is not None and (not name.strip() or name != printable(name)):
         raise InputError(f"--adapter_name must be one line of text. Received: {preview(name)}")
     return name
@@ -175,12 +172,6 @@ def _read(config: RunConfig, task: Task, roles: Collection[str]) -> dict[str, Ex
     examples = _read_source(config, undivided, {"train", *roles} - {"dev"})
     parts = fold.split(examples["train"], table_type(task.task_type).stratified)
     return {split: part for split, part in (examples | parts).items() if split in roles}
-
-
-def has_dev_file(task: Task, folder: str) -> bool:
-    """Whether a task has a file for its development set."""
-    sources = [layout["dev"] for layout in task.layouts if "dev" in layout]
-    return any(find_file(source, folder) for source in sources)
 
 
 def _read_source(config: RunConfig, task: Task, roles: Collection[str]) -> dict[str, Examples]:

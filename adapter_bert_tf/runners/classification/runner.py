@@ -10,6 +10,7 @@ from absl import logging
 
 from adapter_bert_tf.base.vocabulary import Vocabulary
 from adapter_bert_tf.config.run_config import RunConfig
+from adapter_bert_tf.config.sections.command import ActionsConfig
 from adapter_bert_tf.config.sections.training import TrainingConfig
 from adapter_bert_tf.data.batches import eval_batches, eval_plan, train_batches
 from adapter_bert_tf.data.host_shard import HostShard
@@ -102,8 +103,8 @@ class ClassificationRunner(TaskRunner):
         """Makes the head of a task return `deviation` times its output plus `mean`."""
         model.rescale_head(mean, deviation)
 
-    def is_evaluated(self, plan: Plan) -> bool:
-        return plan.actions.do_eval
+    def is_evaluated(self, actions: ActionsConfig, tasks: Sequence[TaskData]) -> bool:
+        return actions.do_eval
 
     def evaluate(self, job: Job) -> dict[str, float]:
         results: dict[str, float] = {}

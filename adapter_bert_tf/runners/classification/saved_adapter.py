@@ -35,7 +35,7 @@ def check_task(saved: SavedAdapter, task: Task, split_seed: int = 0) -> None:
             f"{task.dev_share:g} the development set could hold its training data."
         )
     trained_seed = saved.config.get("split_seed")
-    if trained_seed not in (None, split_seed):
+    if task.is_divided() and trained_seed not in (None, split_seed):
         raise Mismatch(
             f"The saved adapter was trained with --split_seed={trained_seed}. With "
             f"{split_seed} the development set would hold its training data."

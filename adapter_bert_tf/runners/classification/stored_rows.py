@@ -23,7 +23,6 @@ from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.runners.classification.chosen_task import data_folder
 from adapter_bert_tf.runners.classification.reading import (
     adapter_name,
-    has_dev_file,
     warn_of_files,
     warn_of_split_seed,
     with_labels,
@@ -50,9 +49,8 @@ def read_stored(
     `--split_seed` and the texts. Raises `InputError`.
     """
     actions, task_type = config.actions, table_type(task.task_type)
-    share = None if has_dev_file(task, data_folder(config, task)) else task.dev_share
-    others = _other_splits(config, task, task_type, bool(share))
-    table = _stored_table(config, task, share, encoder, vocabulary)
+    others = _other_splits(config, task, task_type, task.is_divided())
+    table = _stored_table(config, task, encoder, vocabulary)
     drawn, examples = table.facts.dev_examples(), {"train": table.facts.label_examples()}
     if drawn is not None and actions.do_eval:
         examples["dev"] = drawn
@@ -87,15 +85,12 @@ def read_stored(
 def _stored_table(
     config: RunConfig,
     task: Task,
-    share: float | None,
     encoder: TextEncoder,
     vocabulary: Vocabulary,
 ) -> StoredTable:
-    """The rows to train on, from the cache or by a pass over the files; prints where they are.
-
-    `share` of them is the development set; None: no part of them is.
-    """
+    """The rows to train on, from the cache or by a pass over the files; prints where they are."""
     folder, source = data_folder(config, task), task.layouts[0]["train"]
+    share = task.dev_share
     task_type = table_type(task.task_type)
     key = {
         "files": digest(source.files or (require_file(source, folder),)),

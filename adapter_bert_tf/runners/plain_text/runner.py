@@ -10,6 +10,7 @@ from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
 from adapter_bert_tf.adapters.task_encoder import TaskEncoder
 from adapter_bert_tf.base.vocabulary import Vocabulary
 from adapter_bert_tf.config.run_config import RunConfig
+from adapter_bert_tf.config.sections.command import ActionsConfig
 from adapter_bert_tf.data.host_shard import HostShard
 from adapter_bert_tf.data.plain_text.batches import eval_batches, train_batches
 from adapter_bert_tf.data.plain_text.masking import POSITIONS, TARGETS, WEIGHTS
@@ -74,8 +75,9 @@ class PlainTextRunner(TaskRunner):
     def finish_training(self, job: Job) -> None:
         return
 
-    def is_evaluated(self, plan: Plan) -> bool:
-        return data_of(plan).dev_file is not None
+    def is_evaluated(self, actions: ActionsConfig, tasks: Sequence[TaskData]) -> bool:
+        (data,) = cast(Sequence[PlainTextData], tasks)
+        return data.dev_file is not None
 
     def evaluate(self, job: Job) -> dict[str, float]:
         """Returns loss in nats, perplexity and accuracy of the masked pieces of the dev set."""

@@ -1,6 +1,6 @@
 """Runs of `run_squad.py`: answers as spans of a context."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import cast
 
 import numpy as np
@@ -10,9 +10,11 @@ import tf_keras
 from adapter_bert_tf.base.vocabulary import Vocabulary
 from adapter_bert_tf.config.checks import check_room
 from adapter_bert_tf.config.run_config import RunConfig
+from adapter_bert_tf.config.sections.command import ActionsConfig
 from adapter_bert_tf.data.host_shard import HostShard
 from adapter_bert_tf.data.questions import records, spans
 from adapter_bert_tf.data.questions.squad import Question
+from adapter_bert_tf.heads.task_model import EncoderModel
 from adapter_bert_tf.run.plan import Job, Plan
 from adapter_bert_tf.run.result_files import write_details_file
 from adapter_bert_tf.run.task_data import TaskData
@@ -53,9 +55,10 @@ class QuestionRunner(TaskRunner):
     def finish_training(self, job: Job) -> None:
         job.record["windows"] = {"train": _data_of(job.plan).train_records.count}
 
-    def is_evaluated(self, plan: Plan) -> bool:
+    def is_evaluated(self, actions: ActionsConfig, tasks: Sequence[TaskData]) -> bool:
         """With --do_eval, and as in the original with --do_predict if the answers are known."""
-        return _data_of(plan).is_scorable
+        (data,) = cast(Sequence[SpanData], tasks)
+        return data.is_scorable
 
     def evaluate(self, job: Job) -> dict[str, float]:
         """Returns exact match and F1, from 0 to 100, by the official evaluators."""
@@ -95,13 +98,17 @@ class QuestionRunner(TaskRunner):
     def predict(self, job: Job) -> None:
         """Writes predictions, n-best lists and, for SQuAD 2.0, null odds; answers one question."""
         task = _data_of(job.plan)
-        if task.single is not None:
-            _answer_single(job.model, task, task.single)
+        self.answer(job.plan, lambda: job.model)
         if not task.articles:
             return
         answers = _answers_of(job, job.plan.batches.predict)
         if job.plan.writes:
             answers.write(job.plan.output.folder)
+
+    def answer(self, plan: Plan, model: Callable[[], EncoderModel]) -> None:
+        task = _data_of(plan)
+        if task.single is not None:
+            _answer_single(model(), task, task.single)
 
     def output_files(self, tasks: Sequence[TaskData]) -> list[str]:
         return ["predictions.json", "nbest_predictions.json", "null_odds.json", "eval_details.json"]

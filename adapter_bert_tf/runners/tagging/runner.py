@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from adapter_bert_tf.base.vocabulary import Vocabulary
 from adapter_bert_tf.config.run_config import RunConfig
+from adapter_bert_tf.config.sections.command import ActionsConfig
 from adapter_bert_tf.data.host_shard import HostShard
 from adapter_bert_tf.data.tagging.batches import (
     eval_batches,
@@ -77,8 +78,8 @@ class TaggingRunner(TaskRunner):
     def finish_training(self, job: Job) -> None:
         return
 
-    def is_evaluated(self, plan: Plan) -> bool:
-        return plan.actions.do_eval
+    def is_evaluated(self, actions: ActionsConfig, tasks: Sequence[TaskData]) -> bool:
+        return actions.do_eval
 
     def evaluate(self, job: Job) -> dict[str, float]:
         """Returns the scores of the dev set, from 0 to 1; see `tag_metrics.evaluate`."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from adapter_bert_tf import storage
 from adapter_bert_tf.base.vocabulary import Vocabulary
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.data.batches import Features
@@ -175,4 +176,4 @@ def data_name(config: RunConfig) -> str:
     if is_dataset(config):
         return dataset_of(config).replace("/", "_")
     folder = config.data.data_dir or os.path.dirname(config.questions.train_file or "")
-    return os.path.basename(folder.rstrip("/")) or TASK
+    return (folder and storage.folder_name(folder)) or TASK

@@ -108,6 +108,13 @@ def test_the_same_command_again_finds_itself_done(run, trained):
     assert "holds the results of this very run" in run("trained", *flags, "--num_train_epochs=2")[1]
 
 
+def test_a_run_without_a_dev_set_finds_itself_done(run):
+    flags = ("--adapter=pfeiffer", "--dev_share=0", "--num_train_epochs=0.2")
+    folder, _ = run("undivided", *flags)
+    assert not (folder / "eval_results.txt").exists()
+    assert "holds the results of this very run" in run("undivided", *flags)[1]
+
+
 def test_a_saved_adapter_is_evaluated_on_the_same_text(run, trained):
     adapter = f"--adapter_dir={trained[0]}/adapter"
     folder, _ = run("applied", "--nodo_train", adapter)
@@ -247,6 +254,7 @@ REFUSED = {
     "a metric of others": (["--metric=f1"], "log_likelihood"),
     "no share": (["--mask_share=0"], "--mask_share"),
     "no dev set": (["--dev_share=0", "--keep=best"], "dev set"),
+    "no dev set to compare on": (["--dev_share=0", "--num_trials=2"], "no dev set"),
     "a task's adapter": (
         ["--nodo_train", "--adapter_dir={0}/task/adapter"],
         "Received: masked words",

@@ -7,6 +7,7 @@ from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.setting import Command
 from adapter_bert_tf.data.tagging.tag_format import Sentence
 from adapter_bert_tf.runners.tagging import files, reading
+from adapter_bert_tf.runners.tagging.task_data import data_name
 from tests import support
 from tests.refusals import raises_code
 from tests.runners.tagging import corpus
@@ -101,6 +102,25 @@ def test_what_is_read(read, capsys):
     assert record["words"]["dev"] == sum(len(words) for words, _ in corpus.sentences(12, 1))
     assert len(data.with_dev_subset(5, 0).splits["dev"]) == 5
     assert "Tags: IOB2" in capsys.readouterr().out
+
+
+NAMES = {  # Of the data, for the adapter: settings, and the name.
+    "a folder": ({"data_dir": "some/letters/"}, "letters"),
+    "this folder": ({"data_dir": "."}, "here"),
+    "the folder above": ({"data_dir": ".."}, "above"),
+    "a bucket": ({"data_dir": "gs://bucket/letters/"}, "letters"),
+    "a file of a folder": ({"data_dir": None, "train_file": "./train.conll"}, "here"),
+    "a file": ({"data_dir": None, "train_file": "train.conll"}, "tagging"),
+    "as given": ({"data_dir": ".", "adapter_name": "mine"}, "mine"),
+}
+
+
+@pytest.mark.parametrize("case", NAMES)
+def test_names_of_the_data(case, tmp_path, monkeypatch):
+    settings, expected = NAMES[case]
+    (tmp_path / "above" / "here").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "above" / "here")
+    assert data_name(config_of("", **settings)) == expected
 
 
 def test_a_dataset_of_tfds(read, monkeypatch):

@@ -185,6 +185,20 @@ def test_predict_refuses(case, predict, tmp_path):
     assert status == 1 and expected in printed and not path.exists()
 
 
+@pytest.mark.long
+def test_trials_predict_a_file_without_tags_as_a_run_does(run):
+    """The training data decides the scheme, and so the metric."""
+    data = corpus.write(run.folder / "words", convert=lambda tags: [t[-3:] for t in tags])
+    (data / "test.conll").write_text("cat\nran\n\nbig\nhouse\n")
+    words = (*SHORT, "--do_predict", "--metric=macro_f1", f"--data_dir={data}")
+    folder, _ = run("words_trials", *words, "--num_trials=2")
+    assert len((folder / "test_predictions.conll").read_text().split()) == 8
+    (data / "test.conll").write_text("cat\tANIMAL\n")
+    run_flags = (*base_flags(run.folder / "base"), *corpus.TINY, *words, "--num_trials=2")
+    status, _, errors = tagger(*run_flags, f"--output_dir={run.folder}/other_tags")
+    assert status == 1 and "ANIMAL" in errors and not (run.folder / "other_tags").exists()
+
+
 def test_plain_tags_have_accuracy(run):
     data = corpus.write(run.folder / "plain", convert=lambda tags: [t[-3:] for t in tags])
     files = [f"--{split}_file={data}/{split}.conll" for split in ("train", "dev", "test")]
