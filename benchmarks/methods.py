@@ -18,10 +18,23 @@ import shlex
 import statistics
 import tempfile
 
-from benchmarks import ledger, measuring, runner, training_code
+from benchmarks import ledger, measuring, results, runner, training_code
 from benchmarks.result_cases import TASKS
 
-LEDGER = ledger.Ledger(
+
+class MethodsLedger(ledger.Ledger):
+    """With the runs of `benchmarks.results` that had the same command."""
+
+    def rows(self):
+        earlier = {}
+        for row in results.LEDGER.rows().values():
+            run = Run(row["task"], row["method"], *RATES.get(row["method"], [""])[:1], row["seed"])
+            if run.task in COMPARED and run.method in METHODS and _has_command(row, run):
+                earlier[run] = row | run._asdict()
+        return earlier | super().rows()
+
+
+LEDGER = MethodsLedger(
     folder=ledger.RESULTS / "methods",
     page=runner.ROOT / "docs" / "results.md",
     key=lambda row: Run(*(row[name] for name in Run._fields)),
@@ -115,6 +128,11 @@ def command(run, data_dir="DATA", folder="OUT"):
     ]
 
 
+def _has_command(row, run):
+    flags = {*shlex.split(row["command"]), "--precision=float32"}  # Once it was the default.
+    return flags == {"python", *command(run)}
+
+
 def measure(run, data_dir, core):
     """Runs one case on one core and adds its line."""
     print("*****", *run, flush=True)
@@ -163,11 +181,10 @@ def methods(rows_by_key):
         "| --- |" + " --- |" * (3 + len(metrics)),
     ]
     for method, rows in measured(rows_by_key).items():
-        speeds = [row["examples_per_cpu_second"] for row in rows if row["task"] == CHOSEN_ON]
         speed = f"{statistics.median(speeds):.0f}" if speeds else ""
         cells = [_spread([score(row) for row in rows if row["task"] == task]) for task in COMPARED]
         lines.append(
-            f"| {method} | {rows[0]['learning_rate']} | {rows[0]['trained']:,} | {speed} "
+            f"| {method} | {first['learning_rate']} | {first['trained']:,} | {speed} "
             f"| {' | '.join(cells)} |"
         )
     about = "The metric of each task against the number of trained parameters, by method"

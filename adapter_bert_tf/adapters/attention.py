@@ -4,6 +4,7 @@ The private attributes are those of tf_keras 2.20; `tests/adapters/encoder_test.
 version names them differently. As in the encoder, calls do not use `super()`.
 """
 
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -12,7 +13,7 @@ import tensorflow as tf
 import tf_keras
 
 from adapter_bert_tf.adapters.base_layers import create_variables, replace_dense
-from adapter_bert_tf.adapters.modules import UNCHANGED, DenseChange
+from adapter_bert_tf.adapters.modules import DenseChange
 from adapter_bert_tf.adapters.ops import products
 
 Adapt = Callable[[str, tf.Tensor, tf.Tensor], tf.Tensor]
@@ -44,25 +45,39 @@ class Attention(tf_keras.layers.MultiHeadAttention):
                 create_variables(dense, shape)
         self.built = True
 
-    def call(
+    def call(self, x: tf.Tensor, block_input: tf.Tensor, attention_mask: tf.Tensor) -> tf.Tensor:
+        """Attention of `x` to `block_input`; shapes are as in `call_adapted`."""
+        if not self._built_from_signature:
+            self._build_from_signature(query=x, value=block_input)
+        return self.call_changed(x, block_input, attention_mask, NO_CHANGES)
+
+    def call_changed(
         self,
         x: tf.Tensor,
         block_input: tf.Tensor,
         attention_mask: tf.Tensor,
-        changes: Mapping[str, DenseChange] = NO_CHANGES,
+        changes: Mapping[str, DenseChange],
+        training: bool | None = None,
     ) -> tf.Tensor:
-        """Attention of `x` to `block_input`; shapes are as in `call_adapted`.
-
-        `changes` is a dict from names of projections to changes of their weights.
-        """
-        if not self._built_from_signature:
-            self._build_from_signature(query=x, value=block_input)
-        inputs = {"query": x, "key": block_input, "value": block_input}
-        query, key, value = (
-            self._dense(name, x, changes, by_head=True) for name, x in inputs.items()
-        )
+        """`call` with changes of projections, by name."""
+        project = functools.partial(self._project, changes, by_head=True, training=training)
+        query = project("query", x)
+        key, value = (project(name, block_input) for name in ("key", "value"))
         context = self._context(query, key, value, attention_mask)
-        return self._dense("attention_output", context, changes, by_head=True)
+        return project("attention_output", context)
+
+    def _project(
+        self,
+        changes: Mapping[str, DenseChange],
+        name: str,
+        x: tf.Tensor,
+        by_head: bool = False,
+        training: bool | None = None,
+    ) -> tf.Tensor:
+        dense = self._projections[name]
+        if name in changes:
+            return dense.changed(x, changes[name], by_head=by_head, training=training)
+        return dense(x, by_head=by_head)
 
     @property
     def _projections(self) -> dict[str, Any]:
@@ -72,12 +87,6 @@ class Attention(tf_keras.layers.MultiHeadAttention):
             "value": self._value_dense,
             "attention_output": self._output_dense,
         }
-
-    def _dense(
-        self, name: str, x: tf.Tensor, changes: Mapping[str, DenseChange], by_head: bool = False
-    ) -> tf.Tensor:
-        """The output of a projection with its change."""
-        return self._projections[name](x, by_head=by_head, change=changes.get(name, UNCHANGED))
 
     def _context(
         self, query: tf.Tensor, key: tf.Tensor, value: tf.Tensor, attention_mask: tf.Tensor
@@ -124,28 +133,46 @@ class Attention(tf_keras.layers.MultiHeadAttention):
         block_input: tf.Tensor,
         attention_mask: tf.Tensor,
         changes: Mapping[str, DenseChange] = NO_CHANGES,
+        training: bool | None = None,
     ) -> tf.Tensor:
         """Attention with one query in each row, without keys and values of all positions.
 
         A head's score of a position is q (W_k x + b_k), so W_k is applied to the one query instead
         of to all positions. The head's result is the mean of W_v x over the positions, so W_v is
-        applied to the mean of x. Shapes are as in `call_adapted`, with one query.
+        applied to the mean of x. Changes of keys and values have no dropout. Shapes are as in
+        `call_adapted`, with one query.
         """
-        query = tf.multiply(self._dense("query", x, changes), 1.0 / math.sqrt(self._key_dim))
+        query = self._project(changes, "query", x, training=training)
+        query = tf.multiply(query, 1.0 / math.sqrt(self._key_dim))
         block_input = tf.cast(block_input, query.dtype)
-        (key, key_bias), (value, value_bias) = (
-            self._projections[name].changed_weights(changes.get(name, UNCHANGED))
-            for name in ("key", "value")
-        )
-        key, value = (tf.cast(kernel, query.dtype) for kernel in (key, value))
-        query_key = tf.einsum("bnh,dnh->bnd", query[:, 0], key)
+        a, b, scale = self._factors(changes.get("key"), query.dtype)
+        key, value = (tf.cast(d.kernel, query.dtype) for d in (self._key_dense, self._value_dense))
+        query_head = query[:, 0] if scale is None else query[:, 0] * scale
+        query_key = tf.einsum("bnh,dnh->bnd", query_head, key)
+        if a is not None:
+            query_key += tf.einsum("bnr,dr->bnd", tf.einsum("bnh,rnh->bnr", query_head, b), a)
         scores = products(query_key, block_input, transpose_y=True)
         # The same for all positions, so the softmax removes it; but b_k has a gradient.
-        scores += tf.reduce_sum(query[:, 0] * key_bias, -1, keepdims=True)
+        scores += tf.reduce_sum(query_head * self._key_dense.bias, -1, keepdims=True)
         weights = self._weights(scores[:, :, tf.newaxis], attention_mask, query.dtype)[:, :, 0]
-        result = tf.einsum("bnd,dnh->bnh", products(weights, block_input), value)
-        result += tf.reduce_sum(weights, -1, keepdims=True) * value_bias
-        return self._dense("attention_output", result[:, tf.newaxis], changes)
+        mean = products(weights, block_input)
+        result = tf.einsum("bnd,dnh->bnh", mean, value)
+        a, b, scale = self._factors(changes.get("value"), query.dtype)
+        if a is not None:
+            result += tf.einsum("bnr,rnh->bnh", tf.einsum("bnd,dr->bnr", mean, a), b)
+        result += tf.reduce_sum(weights, -1, keepdims=True) * self._value_dense.bias
+        result = result if scale is None else result * scale
+        return self._project(changes, "attention_output", result[:, tf.newaxis], training=training)
+
+    def _factors(self, change: DenseChange | None, dtype: tf.DType) -> list[tf.Tensor | None]:
+        """A change's a `[hidden, rank]`, b `[rank, heads, size]` and scale `[heads, size]`."""
+        change = change or DenseChange()
+        heads = [self._num_heads, self._key_dim]
+        parts = ((change.a, None), (change.b, [-1, *heads]), (change.scale, heads))
+        return [
+            part if part is None else tf.cast(tf.reshape(part, shape or part.shape), dtype)
+            for part, shape in parts
+        ]
 
 
 def _join_heads(x: tf.Tensor) -> tf.Tensor:

@@ -10,7 +10,7 @@ import tensorflow as tf
 import tf_keras
 
 from adapter_bert_tf.adapters import gradients
-from adapter_bert_tf.adapters.modules import UNCHANGED, DenseChange
+from adapter_bert_tf.adapters.modules import DenseChange
 
 # Keras casts the inputs of a layer to its compute dtype; skip connections stay float32.
 FLOAT32_INPUTS: dict[str, Any] = {"autocast": False}
@@ -67,42 +67,64 @@ class Dense(tf_keras.layers.EinsumDense):
         super().__init__(*args, **kwargs)
         self.product_dtype = product_dtype
 
-    def call(
+    def call(self, inputs: tf.Tensor, by_head: bool = False) -> tf.Tensor:
+        dtype = self.product_dtype or self.compute_dtype
+        x, kernel = (tf.cast(value, dtype) for value in (inputs, self.kernel))
+        product = tf.cast(tf.einsum(self._equation(by_head), x, kernel), self.compute_dtype)
+        return self._add_bias(product, by_head)
+
+    def _equation(self, by_head: bool) -> str:
+        return str(BY_HEAD[self.equation] if by_head else self.equation)
+
+    def _add_bias(self, product: tf.Tensor, by_head: bool) -> tf.Tensor:
+        if self.bias.shape.rank == 1:
+            return tf.nn.bias_add(product, self.bias)  # The gradient of a sum has more operations.
+        return product + (self.bias[:, tf.newaxis] if by_head else self.bias)
+
+    def changed(
         self,
         inputs: tf.Tensor,
+        change: DenseChange,
         by_head: bool = False,
-        change: DenseChange = UNCHANGED,
         training: bool | None = None,
     ) -> tf.Tensor:
-        # The gradient of a changed kernel would be as large as the kernel.
-        of_output = change if training is True else UNCHANGED
-        kernel, bias = self.changed_weights(UNCHANGED if training is True else change)
-        dtype = self.product_dtype or self.compute_dtype
-        x, kernel = (tf.cast(value, dtype) for value in (inputs, kernel))
-        equation = BY_HEAD[self.equation] if by_head else self.equation
-        if of_output.a is None:
-            product = tf.cast(tf.einsum(equation, x, kernel), self.compute_dtype)
+        """The output with a change. Keras could not save a model that calls the layer with one."""
+        has_product = change.a is not None
+        if has_product and training is True and not change.dropout and self._can_add_kernels():
+            product = gradients.low_rank_product(
+                self._equation(by_head), inputs, self.kernel, change.a, change.b
+            )
+            output = self._add_bias(product, by_head)
+        elif has_product:
+            output = self(inputs, by_head=by_head) + self._low_rank(inputs, change, by_head)
         else:
-            product = gradients.low_rank_product(equation, x, kernel, of_output.a, of_output.b)
-        beside = by_head and bias.shape.rank == 2  # Of heads in front of positions.
-        if bias.shape.rank == 1:
-            output = tf.nn.bias_add(product, bias)  # The gradient of a sum has more operations.
-        else:
-            output = product + (bias[:, tf.newaxis] if beside else bias)
-        if of_output.scale is None:
+            output = self(inputs, by_head=by_head)
+        if change.scale is None:
             return output
-        scale = tf.reshape(of_output.scale, bias.shape)
-        return output * (scale[:, tf.newaxis] if beside else scale)
+        scale = tf.cast(tf.reshape(change.scale, self.bias.shape), output.dtype)
+        return output * (scale[:, tf.newaxis] if by_head and scale.shape.rank == 2 else scale)
 
-    def changed_weights(self, change: DenseChange) -> tuple[tf.Tensor, tf.Tensor]:
-        """The kernel and the bias with a change."""
-        kernel, bias = self.kernel, self.bias
-        if change.a is not None:
-            kernel = kernel + tf.reshape(tf.matmul(change.a, change.b), kernel.shape)
-        if change.scale is not None:
-            scale = tf.reshape(change.scale, bias.shape)
-            kernel, bias = kernel * scale, bias * scale
-        return kernel, bias
+    def _can_add_kernels(self) -> bool:
+        """Whether a change that is small beside the kernel is not rounded away in their sum.
+
+        TPUs and, with TF32, GPUs round the factors of float32 products.
+        """
+        is_float32 = self.compute_dtype == "float32" and self.product_dtype is None
+        devices = tf.config.list_logical_devices()
+        return is_float32 and all(device.device_type == "CPU" for device in devices)
+
+    def _low_rank(self, inputs: tf.Tensor, change: DenseChange, by_head: bool) -> tf.Tensor:
+        x = tf.cast(inputs, self.compute_dtype)
+        x = change.dropout(x) if change.dropout else x
+        left, right, result = gradients.axes_of(self._equation(by_head))
+        inner = "".join(axis for axis in right if axis in left)
+        outer = right.replace(inner, "")
+        rows = "".join(axis for axis in left if axis not in inner)
+        shape = self.kernel.shape
+        a = tf.reshape(tf.cast(change.a, x.dtype), [*shape[: len(inner)], -1])
+        b = tf.reshape(tf.cast(change.b, x.dtype), [-1, *shape[len(inner) :]])
+        narrow = tf.einsum(f"{left},{inner}r->{rows}r", x, a)
+        return tf.einsum(f"{rows}r,r{outer}->{result}", narrow, b)
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | {"product_dtype": self.product_dtype}

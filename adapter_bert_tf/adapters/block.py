@@ -110,21 +110,23 @@ class AdapterEncoderBlock(layers.TransformerEncoderBlock):
         adapt = functools.partial(_adapt, module, layer, mask)
         in_training = gradients.IN_TRAINING if training is True else {}
         shared = (block_input, mask, in_training, computed)
-        # In half precision a change that is small beside the kernel would be lost in the sum.
-        is_exact = self.compute_dtype == "float32" and self.product_dtype is None
-        changes = module.dense_changes(layer) if is_exact else {}
+        changes = module.dense_changes(layer)
 
         def project(name: str, dense: Any, x: tf.Tensor) -> tf.Tensor:
             if name in changes:
-                return dense(x, change=changes[name])
+                return dense.changed(x, changes[name], training=training)
             return adapt(name, x, dense(x))
 
-        if _changed_attention(module, layer) - changes.keys():
-            output = self._attention_layer.call_adapted(x, block_input, mask, adapt)
-        elif isinstance(computed, int) and computed == 1:
-            output = self._attention_layer.call_for_first(x, block_input, mask, changes)
+        attention, changed = self._attention_layer, _changed_attention(module, layer)
+        is_first = isinstance(computed, int) and computed == 1
+        if changed - changes.keys():
+            output = attention.call_adapted(x, block_input, mask, adapt)
+        elif is_first and not any(changes[n].dropout for n in changed & {"key", "value"}):
+            output = attention.call_for_first(x, block_input, mask, changes, training)
+        elif changed:
+            output = attention.call_changed(x, block_input, mask, changes, training)
         else:
-            output = self._attention_layer(x, block_input, attention_mask=mask, changes=changes)
+            output = attention(x, block_input, attention_mask=mask)
         output = self._attention_dropout(output)
         sublayer = Sublayer(layer, "attention", output, x, attention_norm, *shared)
         x = attention_norm(tf.add_n([x, module.adapt_sublayer(sublayer)]))

@@ -46,17 +46,23 @@ def keep(x: tf.Tensor, mask: tf.Tensor, scale: float) -> tf.Tensor:
 def low_rank_product(
     equation: str, x: tf.Tensor, kernel: Tensor, a: Tensor, b: Tensor
 ) -> tf.Tensor:
-    """`tf.einsum(equation, x, kernel + a b)`, with the gradients of two products (LoRA), float32.
+    """`tf.einsum(equation, x, kernel + a b)`, float32, with the gradients of two products (LoRA).
 
-    A sum of kernels is smaller than a sum of outputs, but its gradient would be a product of the
-    kernel's size. `a` is `[inputs, rank]`, `b` `[rank, outputs]`; heads are side by side.
+    The sum of two kernels is smaller than that of two outputs, but its gradient would be a product
+    of the kernel's size. `a` is `[inputs, rank]`, `b` `[rank, outputs]`; heads are side by side.
     """
     kernel, a, b = (tf.convert_to_tensor(value) for value in (kernel, a, b))
-    sizes = dict(
-        zip(equation.split("->")[0].replace(",", ""), [*x.shape, *kernel.shape], strict=True)
-    )
-    shape = [sizes[axis] for axis in equation.split("->")[1]]
-    return tf.ensure_shape(_low_rank_product(equation)(x, kernel, a, b), shape)
+    left, right, result = axes_of(equation)
+    sizes = dict(zip(left + right, [*x.shape, *kernel.shape], strict=True))
+    product = _low_rank_product(equation)(x, kernel, a, b)
+    return tf.ensure_shape(product, [sizes[axis] for axis in result])
+
+
+def axes_of(equation: str) -> tuple[str, str, str]:
+    """The axes of both operands and of the result of an `einsum` of two."""
+    operands, result = equation.split("->")
+    left, right = operands.split(",")
+    return left, right, result
 
 
 # Functions that replace a plain one in training.
@@ -122,10 +128,9 @@ def _keep(dtype: tf.DType) -> Callable[..., tf.Tensor]:
 
 @functools.cache
 def _low_rank_product(equation: str) -> Callable[..., tf.Tensor]:
-    operands, result = equation.split("->")
-    left, right = operands.split(",")
+    left, right, result = axes_of(equation)
     rows = "".join(axis for axis in left if axis not in right)
-    inner = "".join(axis for axis in right if axis in left)
+    inner = "".join(axis for axis in left if axis in right)
     specs = [tf.TensorSpec([None] * rank, tf.float32) for rank in (len(left), len(right), 2, 2)]
 
     @tf.function(input_signature=specs, autograph=False)
@@ -136,15 +141,18 @@ def _low_rank_product(equation: str) -> Callable[..., tf.Tensor]:
         changed = kernel + tf.reshape(tf.matmul(a, b), tf.shape(kernel))
 
         def back(upstream: tf.Tensor) -> tuple[tf.Tensor, ...]:
-            above, below = _matrix(upstream, result, rows), _matrix(x, left, rows)
-            square = tf.reshape(changed, [tf.shape(a)[0], -1])
-            into = tf.matmul(above, square, transpose_b=True)
-            to_a = tf.matmul(above, b, transpose_b=True)
+            outputs, inputs = _matrix(upstream, result, rows), _matrix(x, left, rows)
+            narrow = tf.matmul(outputs, b, transpose_b=True)
+            # With `changed`, this would be one product, but keep a copy of every kernel until here.
+            to_inputs = tf.matmul(
+                outputs, tf.reshape(kernel, [tf.shape(a)[0], -1]), transpose_b=True
+            )
+            to_inputs += tf.matmul(narrow, a, transpose_b=True)
             return (
-                _tensor(into, x, left, rows + inner),
-                tf.einsum(f"{left},{result}->{right}", x, upstream),
-                tf.matmul(below, to_a, transpose_a=True),
-                tf.matmul(tf.matmul(below, a), above, transpose_a=True),
+                _tensor(to_inputs, x, left, rows + inner),
+                tf.einsum(f"{left},{result}->{right}", x, upstream),  # Pruned for frozen kernels.
+                tf.matmul(inputs, narrow, transpose_a=True),
+                tf.matmul(tf.matmul(inputs, a), outputs, transpose_a=True),
             )
 
         return tf.einsum(equation, x, changed), back

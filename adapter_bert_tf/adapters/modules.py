@@ -90,19 +90,20 @@ class Projection:
 
 @dataclasses.dataclass(frozen=True)
 class DenseChange:
-    """A dense layer with changed weights, `(x (W + a b) + bias) * scale`; None leaves a part out.
+    """A dense layer with the output `(x W + dropout(x) a b + bias) * scale`.
+
+    None leaves a part out; heads are side by side.
 
     Args:
       a, b: `[inputs, rank]` and `[rank, outputs]`.
-      scale: `[outputs]`. Heads are side by side.
+      scale: `[outputs]`.
+      dropout: applied to the input of `a`.
     """
 
     a: Tensor | None = None
     b: Tensor | None = None
     scale: Tensor | None = None
-
-
-UNCHANGED = DenseChange()
+    dropout: Function | None = None
 
 
 class AdapterModule:
@@ -167,9 +168,10 @@ class AdapterModule:
         return projection.output
 
     def dense_changes(self, layer: int) -> Mapping[str, DenseChange]:
-        """The projections whose change is one of weights, the same for all rows.
+        """The projections of `projections(layer)` whose change has this form, for all rows alike.
 
-        A block may use these changes, which cost less, instead of `adapt_projection`.
+        If these are all that change in attention, a block uses them instead of `adapt_projection`,
+        and attention takes its fast path.
         """
         return {}
 

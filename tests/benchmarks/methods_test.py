@@ -22,6 +22,7 @@ def rows_of(runs, best):
             "steps": 3,
             "trained": 1234,
             "examples_per_cpu_second": 7.6,
+            "processor": "one",
         }
         for run in runs
     }

@@ -228,10 +228,12 @@ class LoraModule(fields.LayeredModule):
             return projection.output + product(x, self.values[f"{prefix}/lora_b"], self.stacked)
 
     def dense_changes(self, layer: int) -> dict[str, DenseChange]:
-        if self.stacked or self.dropouts:
+        if self.stacked:
             return {}
         changes = {}
         for name in self.projections(layer):
-            a, b = (self.values[f"adapters/layer_{layer}/{name}/lora_{part}"] for part in "ab")
-            changes[name] = DenseChange(a, b * self.config.factor_of(layer, name))
+            prefix = f"adapters/layer_{layer}/{name}"
+            a, b = (self.values[f"{prefix}/lora_{part}"] for part in "ab")
+            b = b * self.config.factor_of(layer, name)
+            changes[name] = DenseChange(a, b, dropout=self.dropouts.get(prefix))
         return changes
