@@ -145,8 +145,7 @@ def _without_end(path: str) -> str:
 
 def folder_name(folder: str) -> str:
     """Returns the name of a folder, of `.` that of the working directory."""
-    path = folder if is_remote(folder) else os.path.abspath(folder)
-    return os.path.basename(path.rstrip("/"))
+    return os.path.basename((folder if is_remote(folder) else os.path.abspath(folder)).rstrip("/"))
 
 
 def real(path: str) -> str:

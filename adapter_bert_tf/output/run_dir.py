@@ -171,7 +171,7 @@ class RunDir(OutputDir):
     def start_training(self) -> dict[str, Any]:
         """Records which run the checkpoints belong to, and that it is not finished.
 
-        Returns the record of the folder until now, which is removed; empty if there is none.
+        Returns the record of the folder until now, which is removed; empty without one.
         """
         earlier = read_record(self.file(RECORD)) or {}
         if storage.exists(self.file(RECORD)) and not storage.isdir(self.file(RECORD)):

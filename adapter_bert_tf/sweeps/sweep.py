@@ -164,9 +164,8 @@ class Sweep:
     def _require_scores(self, plan: Plan) -> None:
         if not self.runner.is_evaluated(plan.actions, plan.tasks):
             raise Missing(
-                "--num_trials, --folds and --sweep choose the best run on dev, and there is no dev "
-                f"set with known answers for the run {os.path.basename(plan.output.folder)}. Give "
-                "one."
+                "--num_trials, --folds and --sweep choose the best run on dev, and the run "
+                f"{os.path.basename(plan.output.folder)} has no dev set with answers. Give one."
             )
 
     def _check_adapter(self) -> None:

@@ -63,12 +63,15 @@ def task_of(config: RunConfig) -> Task:
     )
     if not folder and not named:
         return task
-    task = with_named_files(task, named, folder, config)
-    if has_dev_file(task, folder or ""):  # Then nothing is cut from the training data.
-        task = dataclasses.replace(task, dev_share=None)
+    task = _without_unused_share(with_named_files(task, named, folder, config), folder or "")
     if not actions.do_train and "encoding" not in config.given:
         task = with_actual_encodings(task, folder or "")
     return task if table.delimiter else with_found_delimiters(task, folder or "")
+
+
+def _without_unused_share(task: Task, folder: str) -> Task:
+    """Returns the task; with a dev file nothing is cut from its training data."""
+    return dataclasses.replace(task, dev_share=None) if has_dev_file(task, folder) else task
 
 
 def _columns_hint(task: Task, folder: str) -> str:
