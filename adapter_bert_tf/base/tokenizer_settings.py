@@ -40,7 +40,7 @@ class TokenizerSettings:
       strip_accents: whether combining marks are removed; by default if text is lower-cased.
       split_chinese: whether each ideograph is a word.
       special: names of the special tokens.
-      longest_word: characters; a longer word is unknown.
+      longest_word: characters; a longer word is unknown. 100 is transformers' limit, Google's 200.
       added: tokens that are pieces wherever they occur.
       longest_text: word pieces for which the base was meant, or None. This changes no piece.
     """

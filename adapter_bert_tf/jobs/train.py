@@ -1,6 +1,7 @@
 """`train`: the commands that train, as one call in Python."""
 
 import atexit
+import dataclasses
 import importlib
 import inspect
 import os
@@ -12,25 +13,29 @@ from typing import Any
 from typing_extensions import Unpack
 
 from adapter_bert_tf import storage
+from adapter_bert_tf.base import Base
 from adapter_bert_tf.config import checks
 from adapter_bert_tf.config.ineffective_flags import warn_of_ineffective_flags
 from adapter_bert_tf.config.messages import spell_for_command, spell_for_python
 from adapter_bert_tf.config.parsing import expand_user, parse_value
 from adapter_bert_tf.config.run_config import RunConfig
+from adapter_bert_tf.config.sections.model import MULTITASK_TUNINGS, BaseConfig
 from adapter_bert_tf.config.setting import Command, Value, load
 from adapter_bert_tf.config.settings import BY_NAME, python_options
 from adapter_bert_tf.config.train_options import TrainOptions
-from adapter_bert_tf.errors import InputError, Unsupported
+from adapter_bert_tf.errors import Conflict, InputError, Missing, Unsupported
 from adapter_bert_tf.jobs.python_data import Given
 from adapter_bert_tf.output import run_dir
 from adapter_bert_tf.output.records import read_record
 from adapter_bert_tf.predict import frames
 from adapter_bert_tf.predict.predictor import Predictor
 from adapter_bert_tf.run.checks import paths
+from adapter_bert_tf.run.run_cache import RunCache
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.serving.export import export_task
 from adapter_bert_tf.serving.merged import merged_model
 from adapter_bert_tf.serving.saved_model_dir import SavedModelDir
+from adapter_bert_tf.store.base_match import FULL_METHODS
 from adapter_bert_tf.task_types import TASK_TYPES
 
 
@@ -43,10 +48,11 @@ class TrainedTask(Predictor):
         those of the best setting's runs: median, `_min` and `_max`. Empty without a dev set.
     """
 
-    def __init__(self, output_dir: str, base: str | None, stack: str | None = None) -> None:
+    def __init__(self, output_dir: str, stack: str | None = None) -> None:
+        record = _record(output_dir)
+        base = _base_of(_record(os.path.join(output_dir, record.get("best", ""))))
         super().__init__(os.path.join(output_dir, "adapter"), base=base, stack=stack)
         self.output_dir = output_dir
-        record = read_record(os.path.join(output_dir, "run.json")) or {}
         self.results: dict[str, float] = record.get("eval") or _sweep_results(output_dir)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
@@ -65,6 +71,16 @@ class TrainedTask(Predictor):
         config, vocabulary = self.model.config(name), self.model.base.vocabulary
         model = self.model.model(name)
         export_task(path, merged_model(model, config) if merge else model, config, vocabulary)
+
+
+def _record(folder: str) -> dict[str, Any]:
+    return read_record(os.path.join(folder, "run.json")) or {}
+
+
+def _base_of(record: Mapping[str, Any]) -> Base:
+    """Returns the base that the settings of a run name."""
+    settings, names = record.get("flags", {}), dataclasses.fields(BaseConfig)
+    return RunCache().base(BaseConfig(**{row.name: settings.get(row.name) for row in names}))
 
 
 def _sweep_results(output_dir: str) -> dict[str, float]:
@@ -148,6 +164,7 @@ def _train(
     try:
         config = _config(command, keywords, decided)
         checks.check(config)
+        _check_loads_again(config)
         warn_of_ineffective_flags(config, spell_for_python)
         paths.check_writable(f"--output_dir={folder}", folder)
         for name, content in data.files.items():
@@ -155,7 +172,24 @@ def _train(
         importlib.import_module(command.job).run(config)
     except InputError as error:
         raise type(error)(spell_for_python(spell_for_command(error))) from error
-    return TrainedTask(folder, base_model, options.get("stack"))
+    return TrainedTask(folder, options.get("stack"))
+
+
+def _check_loads_again(config: RunConfig) -> None:
+    """Raises `InputError` for a training whose result a `TrainedTask` cannot load."""
+    tuning, base = config.method.tuning, config.base
+    if tuning in MULTITASK_TUNINGS:
+        raise Conflict(
+            f"--tuning={tuning} trains several tasks together, and train has one. Leave it out."
+        )
+    has_weights = base.base_model or base.init_checkpoint
+    is_random = base.vocab_file and base.bert_config_file and not has_weights
+    if is_random and tuning not in FULL_METHODS and not config.sweeps.sweep:  # Runs may differ.
+        raise Missing(
+            f"With --vocab_file and --bert_config_file alone the base has random weights, which "
+            f"are not stored with --tuning={tuning}. Add --init_checkpoint or --base_model, or use "
+            "--tuning=full."
+        )
 
 
 def _command_of(task: str | None, options: dict[str, Any]) -> tuple[Command, dict[str, Any]]:

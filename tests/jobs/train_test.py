@@ -32,6 +32,12 @@ def sentences(count, seed=0):
     return texts, [["good", "bad"][i % 2] for i in range(count)]
 
 
+def google_files(folder, count=3):
+    """Names of a base's files as keywords: the first of vocabulary, configuration, weights."""
+    flags = [flag.removeprefix("--").split("=") for flag in base_flags(folder)]
+    return dict(flags[:count])
+
+
 @pytest.fixture(scope="module")
 def trained(tiny_base_folder, tmp_path_factory):
     texts, labels = sentences(64)
@@ -98,6 +104,32 @@ def test_the_same_call_again_finds_itself_done(trained, tiny_base_folder, capsys
             base_model=str(tiny_base_folder), **SMALL,
         )  # fmt: skip
     assert abt.Predictor(f"{trained.output_dir}/adapter", base=str(tiny_base_folder))
+
+
+BASES = {  # Settings; `{base}` and `{own}` are folders of two bases.
+    "three files": google_files("{own}"),
+    "a checkpoint": {"base_model": "{base}", "init_checkpoint": "{own}/bert_model.ckpt"},
+    "a case": {"base_model": "{own}", "do_lower_case": False},
+    "random weights": google_files("{own}", 2) | {"tuning": "full"},
+    "the best of a sweep": {"base_model": "{base}", "sweep": "{own}/sweep.yaml"},
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("case", BASES)
+def test_it_predicts_on_the_base_that_it_was_trained_on(case, tiny_base_folder, tmp_path):
+    own = tmp_path / "own"
+    support.write_google(own, support.random_weights(seed=1))
+    (own / "sweep.yaml").write_text(f"init_checkpoint: [{own}/bert_model.ckpt]")
+    settings = {
+        name: value.format(base=tiny_base_folder, own=own) if isinstance(value, str) else value
+        for name, value in BASES[case].items()
+    }
+    task = abt.train(*sentences(16), dev=sentences(8), num_train_epochs=1, **settings, **SMALL)
+    weights = None if case == "random weights" else f"{own}/bert_model.ckpt"
+    assert task.model.base.weights_path == weights
+    assert task.model.base.vocabulary.lower_case is (case != "a case")
+    assert task("the cat")["label"] in ("good", "bad")
 
 
 @pytest.mark.slow
@@ -191,6 +223,14 @@ WRONG = {
         "invalid: texts",
     ),
     "a wrong value": (lambda **f: abt.train(["a"], ["c"], tuning="x", **f), "invalid: tuning"),
+    "a method of several tasks": (
+        lambda **f: abt.train(*sentences(32), tuning="per_task_adapters", **f),
+        "conflict: tuning=per_task_adapters",
+    ),
+    "random weights that no file keeps": (
+        lambda base_model, **f: abt.train(*sentences(32), **google_files(base_model, 2), **f),
+        "missing: init_checkpoint or base_model",
+    ),
     "a long value": (
         lambda **f: abt.train(["a"], ["c"], learning_rate="x" * 3000, **f),
         "invalid: learning_rate=xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
