@@ -88,7 +88,7 @@ class Dense(tf_keras.layers.EinsumDense):
         by_head: bool = False,
         training: bool | None = None,
     ) -> tf.Tensor:
-        """The output with a change. Keras could not save a model that calls the layer with one."""
+        """The output with a change. As an argument of `call`, Keras could not save the model."""
         has_product = change.a is not None
         if has_product and training is True and not change.dropout and self._can_add_kernels():
             product = gradients.low_rank_product(
@@ -105,9 +105,9 @@ class Dense(tf_keras.layers.EinsumDense):
         return output * (scale[:, tf.newaxis] if by_head and scale.shape.rank == 2 else scale)
 
     def _can_add_kernels(self) -> bool:
-        """Whether a change that is small beside the kernel is not rounded away in their sum.
+        """Whether the sum of a kernel and a much smaller one keeps the smaller one.
 
-        TPUs and, with TF32, GPUs round the factors of float32 products.
+        TPUs round the factors of float32 products, and so do GPUs with TF32.
         """
         is_float32 = self.compute_dtype == "float32" and self.product_dtype is None
         devices = tf.config.list_logical_devices()

@@ -4,7 +4,7 @@ Only this file uses private attributes of Model Garden's layers (2.20). Calls ha
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -25,6 +25,7 @@ from adapter_bert_tf.adapters.base_layers import (
 from adapter_bert_tf.adapters.modules import (
     PROJECTIONS,
     AdapterModule,
+    DenseChange,
     Projection,
     Sublayer,
     projection_output,
@@ -117,16 +118,13 @@ class AdapterEncoderBlock(layers.TransformerEncoderBlock):
                 return dense.changed(x, changes[name], training=training)
             return adapt(name, x, dense(x))
 
-        attention, changed = self._attention_layer, _changed_attention(module, layer)
-        is_first = isinstance(computed, int) and computed == 1
+        changed = _changed_attention(module, layer)
         if changed - changes.keys():
-            output = attention.call_adapted(x, block_input, mask, adapt)
-        elif is_first and not any(changes[n].dropout for n in changed & {"key", "value"}):
-            output = attention.call_for_first(x, block_input, mask, changes, training)
-        elif changed:
-            output = attention.call_changed(x, block_input, mask, changes, training)
+            output = self._attention_layer.call_adapted(x, block_input, mask, adapt)
         else:
-            output = attention(x, block_input, attention_mask=mask)
+            is_first = isinstance(computed, int) and computed == 1
+            own = {name: changes[name] for name in changed}
+            output = self._attend(x, block_input, mask, own, is_first, training)
         output = self._attention_dropout(output)
         sublayer = Sublayer(layer, "attention", output, x, attention_norm, *shared)
         x = attention_norm(tf.add_n([x, module.adapt_sublayer(sublayer)]))
@@ -139,6 +137,24 @@ class AdapterEncoderBlock(layers.TransformerEncoderBlock):
         sublayer = Sublayer(layer, "feed_forward", output, x, output_norm, *shared)
         x = output_norm(tf.add_n([x, module.adapt_sublayer(sublayer)]))
         return x if computed is output_range else chosen(x, output_range)
+
+    def _attend(
+        self,
+        x: tf.Tensor,
+        block_input: tf.Tensor,
+        mask: tf.Tensor,
+        changes: Mapping[str, DenseChange],
+        is_first: bool,
+        training: bool | None,
+    ) -> tf.Tensor:
+        """Attention by the fastest path; `is_first`: only the first position has a query."""
+        attention = self._attention_layer
+        has_dropout = any(changes[n].dropout for n in changes.keys() & {"key", "value"})
+        if is_first and not has_dropout:
+            return attention.call_for_first(x, block_input, mask, changes, training)
+        if changes:
+            return attention.call_changed(x, block_input, mask, changes, training)
+        return attention(x, block_input, attention_mask=mask)
 
     def named_variables(self, prefix: str) -> dict[str, tf.Variable]:
         """Dict from the variable names of Google's checkpoints, below `prefix`, to variables."""

@@ -237,6 +237,7 @@ def test_attention_without_changes_takes_the_fast_path(module):
 CHANGES = {
     "lora": LoraConfig(2, projections=tuple(DENSE_PATHS), alphas={"layer_1/query": 3.0}),
     "lora of a layer": LoraConfig(2, layers=(1,)),
+    "lora with dropout": LoraConfig(2, projections=tuple(DENSE_PATHS), dropout=0.5),
     "ia3": Ia3Config(tuple(NAMES)),
     "ia3 of queries": Ia3Config(("query", "attention_output"), layers=(0,)),
 }
