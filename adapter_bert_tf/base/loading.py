@@ -193,7 +193,7 @@ def open_base(
       do_lower_case: whether the base expects lower-cased text; None to infer it.
       needs_weights: whether `base_model` must have weights.
     """
-    origin = None
+    origin, other_weights = None, bool(base_model and checkpoint)
     if base_model or not (config_path and vocabulary_path):
         source = base_model or checkpoint or _default_base(config_path, vocabulary_path)
         if source is None:
@@ -216,7 +216,7 @@ def open_base(
     weights = base_files.require_checkpoint(checkpoint) if checkpoint else None
     if weights:
         _check_weights(config, weights)
-    if origin is None and weights:
+    if weights and (origin is None or other_weights):
         origin = base_files.origin_of_folder(os.path.dirname(weights))
     return Base(config, vocabulary, weights, origin)
 

