@@ -60,6 +60,10 @@ class Unsupported(InputError, code="unsupported"):
     """A valid file or model of a kind that this package does not compute."""
 
 
+class Overflowed(Unsupported, code="unsupported"):
+    """A computation with a value that float16 cannot hold."""
+
+
 class Unavailable(InputError, code="unavailable"):
     """What is needed cannot be read, written, reached or imported."""
 

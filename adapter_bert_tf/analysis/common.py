@@ -62,9 +62,12 @@ def dev_inputs(runner: TaskRunner, plan: Plan, name: str) -> Iterator[dict[str, 
         progress.add(rows)
 
 
-def plan_analysis(runner: TaskRunner, config: RunConfig) -> Plan:
-    """The plan of a run that evaluates a saved adapter. Raises `InputError` without one."""
-    plan = plan_run(runner, config, RunCache())
+def plan_analysis(runner: TaskRunner, config: RunConfig, cache: RunCache | None = None) -> Plan:
+    """The plan of a run that evaluates a saved adapter. Raises `InputError` without one.
+
+    Plans with one `cache` share the base and the data.
+    """
+    plan = plan_run(runner, config, cache or RunCache())
     if plan.saved is None:
         raise NotFound(
             f"There is no adapter in {plan.output.adapter_folder}. Give the adapter directory of a "
@@ -74,7 +77,7 @@ def plan_analysis(runner: TaskRunner, config: RunConfig) -> Plan:
 
 
 def task_title(plan: Plan) -> str:
-    """The name of the plan's task for a picture; for an own table that of its adapter."""
+    """The name of the plan's task in tables and pictures; for an own table its adapter's."""
     return name_of(plan.only_task.adapter_config())
 
 

@@ -10,10 +10,11 @@ import scipy.stats
 from adapter_bert_tf.analysis import common, outputs, plots
 from adapter_bert_tf.analysis.cache import AnalysisCache
 from adapter_bert_tf.config.run_config import RunConfig
-from adapter_bert_tf.errors import InputError, Mismatch
+from adapter_bert_tf.errors import InputError, Mismatch, error_context
 from adapter_bert_tf.output.provenance import command
 from adapter_bert_tf.run.execute import new_model
 from adapter_bert_tf.run.plan import Plan
+from adapter_bert_tf.run.run_cache import RunCache
 from adapter_bert_tf.run.task_data import DevSet
 from adapter_bert_tf.run.task_runner import TaskRunner
 from adapter_bert_tf.sanitize import preview, printable
@@ -37,10 +38,11 @@ def run(config: RunConfig, options: Mapping[str, str | None]) -> None:
     runner = common.runner_for(config)
     configs = {name: read_adapter_config(folder) for name, folder in folders.items()}
     below = stack_folders(configs, config.training.stack)
-    plans = {
-        name: common.plan_analysis(runner, config.changed(adapter_dir=folder, stack=below[name]))
-        for name, folder in folders.items()
-    }
+    plans, run_cache = {}, RunCache()
+    for name, folder in folders.items():
+        one = config.changed(adapter_dir=folder, stack=below[name])
+        with error_context(f"--adapters: {preview(name)}"):
+            plans[name] = common.plan_analysis(runner, one, run_cache)
     first = next(iter(plans.values()))
     for name, plan in plans.items():
         _check_same(first, plan, name)
@@ -99,8 +101,15 @@ def _compute_answers(runner: TaskRunner, plan: Plan) -> Any:
 
 def _write(plan: Plan, dev: DevSet, answers: dict[str, Any]) -> None:
     """Writes tables and pictures, and prints the main results."""
-    rows = [_metric_row(dev, name, values) for name, values in answers.items()]
-    pairs = [_pair_row(dev, *pair, answers) for pair in itertools.combinations(answers, 2)]
+    resampled = {name: _resampled_scores(dev, name, values) for name, values in answers.items()}
+    rows = [
+        [name, dev.metric, dev.score(values), *interval(resampled[name]), len(dev)]
+        for name, values in answers.items()
+    ]
+    pairs = [
+        _pair_row(dev, *pair, answers, interval(resampled[pair[1]] - resampled[pair[0]]))
+        for pair in itertools.combinations(answers, 2)
+    ]
     for name, metric, value, low, high, count in rows:
         print(f"{name}: {metric} {value:.4f} ({low:.4f} to {high:.4f}), n = {count:,}")
     for a, b, change, low, high, *_, p in pairs:
@@ -116,24 +125,25 @@ def _write(plan: Plan, dev: DevSet, answers: dict[str, Any]) -> None:
     print(f"Compared: {paths}", flush=True)
 
 
-def _metric_row(dev: DevSet, name: str, answers: Any) -> list[Any]:
-    """Values of `METRIC_FIELDS`: an adapter's metric with its 95% bootstrap interval."""
-    ends = bootstrap_interval(lambda rows: dev.score(answers, rows), len(dev))
-    return [name, dev.metric, dev.score(answers), *ends, len(dev)]
+def _resampled_scores(dev: DevSet, name: str, answers: Any) -> np.ndarray:
+    progress = RowProgress(f"{name}, resamples of {dev.metric}", RESAMPLES)
+
+    def score(rows: np.ndarray) -> float:
+        progress.add(1)
+        return dev.score(answers, rows)
+
+    return resampled_scores(score, len(dev))
 
 
-def _pair_row(dev: DevSet, a: str, b: str, answers: dict[str, Any]) -> list[Any]:
+def _pair_row(
+    dev: DevSet, a: str, b: str, answers: dict[str, Any], ends: tuple[float, float]
+) -> list[Any]:
     """Values of `PAIR_FIELDS`: how much better b is, and McNemar's test except for scores."""
-
-    def difference(rows: np.ndarray | None) -> float:
-        return dev.score(answers[b], rows) - dev.score(answers[a], rows)
-
-    ends = bootstrap_interval(difference, len(dev))
     counts: tuple[Any, ...] = (None, None, None)
     right_a, right_b = (dev.correct(answers[name]) for name in (a, b))
     if right_a is not None and right_b is not None:
         counts = mcnemar(right_a, right_b)
-    return [a, b, difference(None), *ends, *counts]
+    return [a, b, dev.score(answers[b]) - dev.score(answers[a]), *ends, *counts]
 
 
 def _format_row(row: list[Any]) -> list[Any]:
@@ -151,12 +161,17 @@ def _examples_table(dev: DevSet, answers: dict[str, Any]) -> bytes:
     return outputs.csv_table([*dev.columns, *answers], rows)
 
 
-def bootstrap_interval(
-    score: Callable[[np.ndarray], float], count: int, seed: int = 0
-) -> tuple[float, float]:
-    """The 95% percentile bootstrap interval of a metric of examples `[count]`."""
+def resampled_scores(score: Callable[[np.ndarray], float], count: int, seed: int = 0) -> np.ndarray:
+    """A metric of bootstrap samples of examples `[count]`, float64 `[RESAMPLES]`.
+
+    The samples are those of the seed, so values of two systems belong together.
+    """
     rng = np.random.default_rng(seed)
-    values = [score(rng.integers(0, count, count)) for _ in range(RESAMPLES)]
+    return np.array([score(rng.integers(0, count, count)) for _ in range(RESAMPLES)])
+
+
+def interval(values: np.ndarray) -> tuple[float, float]:
+    """The 95% percentile interval of bootstrap values `[RESAMPLES]`."""
     low, high = np.quantile(values, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     return float(low), float(high)
 

@@ -46,7 +46,7 @@ def draw_intervals(
     axes.invert_yaxis()
     axes.margins(y=0.25)
     metric, count = rows[0][1], rows[0][5]
-    axes.set_xlabel(f"{metric}, dev set, {interval_name}\n(n = {count:,})")
+    axes.set_xlabel(f"{metric}, dev set (n = {count:,}),\n{interval_name}")
     set_title(axes, task)
     axes.grid(axis="x", color="#dddddd", zorder=0)
     return figure

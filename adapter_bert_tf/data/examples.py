@@ -265,11 +265,12 @@ def with_equal_numbers(examples, split, labels, cells=ONE_LABEL):
 
 
 def without_hidden_labels(examples, split, labels):
-    """The examples without labels, if all labels are -1, which hides them; warns of it."""
+    """The examples without labels, if all labels are -1 or empty, which hides them; warns of it."""
     cells = set(examples.labels or ()) - {None}
-    if not cells or not cells <= {HIDDEN, f"{HIDDEN}.0"} or HIDDEN in labels:
+    if not cells or not cells <= {HIDDEN, f"{HIDDEN}.0", ""} or HIDDEN in labels:
         return examples
-    logging.warning(f"{split}: all labels are {HIDDEN}, so they count as not known.")
+    found = "empty" if cells == {""} else HIDDEN
+    logging.warning(f"{split}: all labels are {found}, so they count as not known.")
     return dataclasses.replace(examples, labels=None)
 
 

@@ -6,7 +6,7 @@ matplotlib draws with placeholder colours, which become CSS variables in the SVG
 import io
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 WIDTH = 4.4  # Inches; about the width of a phone's screen, so letters have the page's size.
@@ -17,6 +17,11 @@ CSS_VARIABLES = {TEXT_COLOUR: "--ink", GRID_COLOUR: "--rule"} | {
 }
 LINE_STYLES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 3)))
 MARKERS = ("o", "s", "^", "D", "v", "X")  # Colour alone does not separate lines for everyone.
+# Of metrics that are not from 0 to 1.
+METRIC_RANGES = {
+    **dict.fromkeys(("mcc", "pearson", "spearman"), "from -1 to 1"),
+    "log_likelihood": "nats, at most 0",
+}
 OFF = (
     *("text.usetex", "text.parse_math", "axes.formatter.use_mathtext"),  # Labels may have `$`.
     "axes.formatter.useoffset",  # Ticks of near-equal values: not `1e-5+8.655e-1`.
@@ -37,6 +42,13 @@ SETTINGS: Any = {
     "lines.linewidth": 1.7,
     "lines.markersize": 4.5,
 }
+
+
+def metric_range(names: Iterable[str]) -> str:
+    """The range of metrics, by their names in results, for an axis."""
+    metrics = {name.rpartition("eval_")[2] for name in names}
+    ranges = {METRIC_RANGES.get(metric, "from 0 to 1") for metric in metrics}
+    return ranges.pop() if len(ranges) == 1 else "at most 1"
 
 
 def draw(name: str, description: str, paint: Callable[[Any], None], height: float = 2.7) -> Any:

@@ -29,29 +29,45 @@ def curve(contents: Contents, name: str, label: str) -> Curve:
     return label, points[:, 0], points[:, 1]
 
 
-def sample_caption(contents: Contents, split: str) -> str:
-    """Formats the sample for captions, such as `n = 180 dev examples, seed 0`."""
+def sample_caption(contents: Contents, split: str, most: int | None = None) -> str:
+    """Formats the sample for captions, such as `n = 180 dev examples, seed 0`.
+
+    `most`: how many examples of each task are in the sample, if not all.
+    """
     tasks = contents.data
-    n = sum((record.get("examples") or {}).get(split, 0) for record in tasks.values())
+    counts = [(record.get("examples") or {}).get(split, 0) for record in tasks.values()]
+    n = sum(count if most is None else min(count, most) for count in counts)
     task_count = f" of {len(tasks)} tasks" if len(tasks) > 1 else ""
-    caption = f"n = {format_number(n)} {split} examples{task_count}" if n else "n is not recorded"
-    return f"{caption}, seed {contents.flags.get('seed', 'not recorded')}"
+    subset = " (a subset)" if n < sum(counts) else ""
+    caption = f"n = {format_number(n)} {split} examples{task_count}{subset}"
+    return f"{caption if n else 'n is not recorded'}, seed {contents.flags.get('seed', '?')}"
+
+
+def _dev_caption(contents: Contents) -> str:
+    return sample_caption(contents, "dev", contents.flags.get("max_eval_examples"))
 
 
 def _loss(contents: Contents) -> list[Block]:
-    curves = [curve(contents, "loss", "training"), curve(contents, "dev/eval_loss", "dev")]
-    dev = f" Dev: {sample_caption(contents, 'dev')}." if len(curves[1][1]) else ""
-    caption = f"Loss. Training: {sample_caption(contents, 'train')}.{dev}"
-    return _chart("loss", curves, f"loss ({_loss_unit(contents)})", caption, "0")
+    training, dev = curve(contents, "loss", "training"), curve(contents, "dev/eval_loss", "dev")
+    unit, dev_unit = _loss_units(contents)
+    caption = f"Training: {sample_caption(contents, 'train')}."
+    dev_caption = f"Dev: {_dev_caption(contents)}."
+    if unit != dev_unit:
+        return [
+            *_chart("loss", [training], f"loss ({unit})", f"Loss. {caption}", "0"),
+            *_chart("dev-loss", [dev], f"loss ({dev_unit})", f"Dev loss. {dev_caption}", "0"),
+        ]
+    both = f"{caption} {dev_caption}" if len(dev[1]) else caption
+    return _chart("loss", [training, dev], f"loss ({unit})", f"Loss. {both}", "0")
 
 
-def _loss_unit(contents: Contents) -> str:
-    """Returns the unit of the loss, which depends on the type of task."""
+def _loss_units(contents: Contents) -> tuple[str, str]:
+    """Returns the units of the losses of training and of evaluations, by the type of task."""
     kinds = {type_of_details(details["kind"]) for details in contents.details.values()}
     if len(kinds) > 1:
-        return "mean over tasks"
-    kind = kinds.pop() if kinds else None
-    return (kind or chosen_type(contents.flags)).loss_unit
+        return "mean over tasks", "mean over tasks"
+    kind = (kinds.pop() if kinds else None) or chosen_type(contents.flags)
+    return kind.loss_unit, kind.dev_loss_unit or kind.loss_unit
 
 
 def _learning_rate(contents: Contents) -> list[Block]:
@@ -68,9 +84,9 @@ def _dev(contents: Contents) -> list[Block]:
     labels = {name: name.removeprefix("dev/").removeprefix("eval_") for name in drawn[:MAX_LINES]}
     curves = [curve(contents, name, label) for name, label in labels.items()]
     is_percentage = bool(available) and not any("eval_" in name for name in drawn)
-    unit = "%" if is_percentage else "from 0 to 1"
+    unit = "%" if is_percentage else charts.metric_range(drawn)
     more = f" {len(drawn) - MAX_LINES} more tasks are not shown." if drawn[MAX_LINES:] else ""
-    caption = f"Dev set during training: {sample_caption(contents, 'dev')}.{more}"
+    caption = f"Dev set during training: {_dev_caption(contents)}.{more}"
     axis = curves[0][0].replace("_", " ") if len(curves) == 1 else "metric"
     return _chart("dev-metric", curves, f"{axis} ({unit})", caption)
 

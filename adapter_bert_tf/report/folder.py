@@ -14,7 +14,7 @@ from adapter_bert_tf.errors import NotFound
 from adapter_bert_tf.sanitize import parse_json, preview
 from adapter_bert_tf.task_types import type_of_details
 
-MAX_BYTES = 64 << 20  # Of a file.
+MAX_BYTES = 128 << 20  # Of a file: metrics.jsonl of the most steps has 105 million.
 # Raised by reading a damaged file or using its values.
 READ_ERRORS = (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError)
 DETAILS = re.compile(r"(?:(.*)_)?eval_details(?:_(.*))?\.json")

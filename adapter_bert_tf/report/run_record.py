@@ -1,11 +1,14 @@
 """Tables from `run.json`: parameters, settings, data, and commands to reproduce the run."""
 
 import json
+import os
+import shlex
 from typing import Any
 
 from adapter_bert_tf.config.setting import Command
 from adapter_bert_tf.config.settings import settings_of
 from adapter_bert_tf.report.folder import Contents
+from adapter_bert_tf.report.sweeps import Sweep
 from adapter_bert_tf.report_blocks import Block, Code, Table, format_number
 from adapter_bert_tf.sanitize import preview
 
@@ -16,8 +19,8 @@ SETTINGS = (
     *("adapter_layers", "top_k", "fuse", "init_from", "num_train_epochs", "train_batch_size"),
     *("gradient_accumulation_steps", "max_seq_length", "max_train_examples", "optimizer"),
     *("warmup_proportion", "weight_decay", "dropout", "class_weights", "label_smoothing"),
-    *("sampling_temperature", "keep", "eval_every_steps", "patience", "precision", "seed"),
-    *("folds", "fold", "num_trials", "sweep"),
+    *("sampling_temperature", "keep", "eval_every_steps", "max_eval_examples", "patience"),
+    *("precision", "seed", "folds", "fold", "num_trials", "sweep"),
 )
 # Values without information, and settings that have an effect with one `--tuning` only.
 DEFAULTS = {
@@ -65,13 +68,15 @@ def _parameters(contents: Contents) -> list[Block]:
 
 def _settings(contents: Contents) -> list[Block]:
     flags, record = contents.flags, contents.record
-    rows = [[name, _value(flags[name])] for name in SETTINGS if _is_relevant(name, flags)]
+    varied = Sweep(contents).flags if contents.runs else []
+    shown = [name for name in SETTINGS if name not in varied and _is_relevant(name, flags)]
+    rows = [[name, _value(flags[name])] for name in shown]
     adapter = record.get("adapter") or {}
     size, other_sizes = adapter.get("bottleneck_size"), adapter.get("layer_sizes", {})
-    if size is not None and not _is_relevant("adapter_size", flags):
+    if size is not None and "adapter_size" not in {*shown, *varied}:
         rows.append(["adapter_size", format_number(size)])
     rows += [[f"adapter_size, layer {i}", format_number(n)] for i, n in other_sizes.items()]
-    if record.get("learning_rate") is not None:
+    if record.get("learning_rate") is not None and "learning_rate" not in varied:
         rows.append(["learning_rate", f"{record['learning_rate']:.3g}"])
     # A resumed run measures time only since it resumed.
     step = record.get("resumed_from_step")
@@ -117,11 +122,14 @@ def reproduction(contents: Contents) -> list[Block]:
     record = contents.record
     blocks: list[Block] = []
     if record.get("command"):
-        again = f"adapter-bert {_word(contents)} --config=run.json --output_dir=AGAIN"
+        path = shlex.quote(os.path.join(contents.flags.get("output_dir") or "", "run.json"))
+        again = f"adapter-bert {_word(contents)} --config={path} --output_dir=AGAIN"
         blocks.append(Code(str(record["command"]), "The command"))
         blocks.append(Code(again, "The same run from its record"))
-    later = [run for run in record.get("later_runs") or [] if isinstance(run, dict)]
-    blocks += [Code(str(run.get("command")), "A later command") for run in later[-MAX_LATER_RUNS:]]
+    later = [run.get("command") for run in record.get("later_runs") or [] if isinstance(run, dict)]
+    # A sweep applies the best run's adapter, which its record calls a later run.
+    others = [str(command) for command in later if command != record.get("command")]
+    blocks += [Code(command, "A later command") for command in others[-MAX_LATER_RUNS:]]
     flags = {f"--{name}": value for name, value in sorted(contents.flags.items())}
     for name, values, caption in (
         ("package", record.get("versions"), "Versions"),

@@ -30,7 +30,7 @@ class Setting:
     rows: list[Row]
     scores: list[float]  # Of the finished runs.
     average: float | None  # Median of the scores, for folds the mean; None without a finished run.
-    rank_key: tuple[float, float]  # As in `sweeps/results.py`.
+    rank_key: tuple[float, float]
 
     @property
     def name(self) -> str:
@@ -72,10 +72,11 @@ class Sweep:
         settings = []
         for values, rows in rows_by_values.items():
             scores = [score for row in rows if (score := self.score(row)) is not None]
-            rank_key = (-math.inf, -math.inf)
-            if scores:
-                mean = statistics.fmean(scores)
-                rank_key = (mean if self.has_folds else statistics.median_low(scores)), mean
+            # As in `sweeps/results.py`: a run that diverged is worse than all others.
+            failed = sum(row.get("status") in ("diverged", "stopped") for row in rows)
+            compared = scores + [-math.inf] * failed if scores else [-math.inf]
+            mean = statistics.fmean(compared)
+            rank_key = (mean if self.has_folds else statistics.median_low(compared)), mean
             named = dict(zip(self.flags, values, strict=True))
             result = average(scores) if scores else None
             settings.append(Setting(named, rows, scores, result, rank_key))
@@ -91,7 +92,8 @@ class Sweep:
         """The ranking metric with its range."""
         names = self.metrics
         label = names[0] if len(names) == 1 else f"the mean of {', '.join(names)}"
-        return f"{label} ({'from 0 to 1' if any('eval_' in n for n in names) else '%'})"
+        is_percentage = not any("eval_" in name for name in names)
+        return f"{label} ({'%' if is_percentage else charts.metric_range(names)})"
 
     def sample_caption(self) -> str:
         """The sample for captions, such as `n = 6 of 6 runs, seeds 0 to 2`."""
@@ -224,7 +226,7 @@ def runs_table(contents: Contents) -> list[Block]:
 
 
 def _cell(text: str, digits: int = 4) -> str:
-    return format_number(float(text) if "." in text else int(text), digits) if text else ""
+    return format_number(int(text) if text.isdigit() else float(text), digits) if text else ""
 
 
 def _link(contents: Contents, name: str) -> Link | str:

@@ -17,7 +17,7 @@ from adapter_bert_tf.store.directory import (
     parse_named_folders,
 )
 from adapter_bert_tf.store.file_names import CONFIG
-from adapter_bert_tf.store.files import read_config
+from adapter_bert_tf.store.files import read_adapter_config, read_config
 from adapter_bert_tf.store.multitask import NAME, TASKS, is_several, names_of
 from adapter_bert_tf.task_types import TableType, type_of
 from adapter_bert_tf.tasks import OWN
@@ -61,7 +61,11 @@ def _base(config: RunConfig, folder: str | None) -> dict[str, Value]:
 
 def _task(config: RunConfig, folder: str | None) -> dict[str, Value]:
     """The task or tasks of an adapter, and the seed of a random split."""
-    if folder is None or not adapter_exists(folder) or "task_name" not in config.values:
+    if folder is None or "task_name" not in config.values:
+        return {}
+    if not adapter_exists(folder):
+        if "adapter_dir" in config.given:  # Else the missing name of the task would be reported.
+            read_adapter_config(folder)
         return {}
     saved = read_config(os.path.join(folder, CONFIG))
     if is_several(saved):

@@ -10,6 +10,7 @@ from adapter_bert_tf.heads.losses import Loss
 from adapter_bert_tf.run.plan import Batches, Method
 from adapter_bert_tf.training.device import compilation
 from adapter_bert_tf.training.loop import TrainingSettings
+from adapter_bert_tf.training.optimizer import MOST_STEPS
 
 
 def batches_of(config: RunConfig, replicas: int) -> Batches:
@@ -91,6 +92,11 @@ def _steps(config: TrainingConfig, examples: int) -> int:
             f"No step to train: {examples} examples, {batch_size(config)} a step "
             "(--train_batch_size times --gradient_accumulation_steps), "
             f"--num_train_epochs={config.num_train_epochs}. Use smaller batches or more epochs."
+        )
+    if steps > MOST_STEPS:
+        raise InputError(
+            f"Training has at most {MOST_STEPS:,} steps, which the optimizer can count. Received: "
+            f"{steps:,}. Use a larger --train_batch_size, or --gradient_accumulation_steps."
         )
     return steps
 

@@ -11,7 +11,7 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.adapters.ops import ROWS
 from adapter_bert_tf.base import Base
 from adapter_bert_tf.data.tokenization import TextEncoder
-from adapter_bert_tf.errors import Conflict, InputError
+from adapter_bert_tf.errors import Conflict, InputError, error_context
 from adapter_bert_tf.heads.serving_texts import Pieces, id_specs
 from adapter_bert_tf.multi_adapter.mixed import group_key, stack_weights
 from adapter_bert_tf.serving.export import write
@@ -56,7 +56,8 @@ def join(folders, base, output, stack=None):
     for bank in banks:
         for name, saved in bank.tasks.items():
             run, kind = bank.runner(name), type_of(saved.config)
-            signatures[name] = kind.serve_texts(run, saved.config, pieces)
+            with error_context(name):
+                signatures[name] = kind.serve_texts(run, saved.config, pieces)
             if answer := kind.ragged_answer(signatures[name], kind.text_names):
                 module.answers[name] = answer
     if mixed := [bank for bank in banks if bank.mixes]:
@@ -77,13 +78,14 @@ def _load(folders: Sequence[str], base: Base, stack: Any) -> tuple[dict[str, Sav
         (member,) = below_of(below[contents.name_of(saved.config)]) or (None,)
         saved = with_below(saved, member, repr(path))
         base = base if tasks else base.for_adapter(saved.config["base"])
-        check_base(saved.config, base.fingerprint())
+        with error_context(folder):
+            check_base(saved.config, base.fingerprint())
         task_name = contents.name_of(saved.config)
         name = signature_name(task_name)
         if name in tasks or name in (ALL, "") or name.startswith("__"):
             raise InputError(
                 f"Each task needs its own name, other than {ALL!r}, that does not begin with two "
-                f"underscores. Received: {task_name!r} in {folder}"
+                f"underscores. Received: {task_name!r} in {folder}. NAME={path} gives it another."
             )
         if contents.tuning_of(saved.config).changes_base:
             command = type_of(saved.config).command.format(task=saved.config["task"])

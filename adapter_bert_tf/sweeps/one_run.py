@@ -6,7 +6,7 @@ import tf_keras
 
 from adapter_bert_tf.config.messages import spell_for_command
 from adapter_bert_tf.config.run_config import RunConfig
-from adapter_bert_tf.errors import Diverged, Pruned
+from adapter_bert_tf.errors import Diverged, Overflowed, Pruned
 from adapter_bert_tf.run.execute import run_plan
 from adapter_bert_tf.run.plan import Plan
 from adapter_bert_tf.run.planning import plan_run
@@ -43,7 +43,7 @@ def execute(
     except Pruned as stop:
         print(stop, flush=True)
         return row_of_stopped(stop.step, stop.score)
-    except Diverged as error:
+    except (Diverged, Overflowed) as error:  # The learning rate of this run is too high.
         print(spell_for_command(error), flush=True)
         return {"status": "diverged", "results": {}}
     return {"results": {}} if config.actions.dry_run else row_of(record)

@@ -47,6 +47,7 @@ class Regression(TableType):
     raw_outputs = "scores"
     details_kind = "scores"
     loss_unit = "squared error, standardized"
+    dev_loss_unit = "squared error of the scores"
     report_parts = (report_parts.scores, report_parts.residuals)
 
     def num_outputs(self, labels: Sequence[str]) -> int:

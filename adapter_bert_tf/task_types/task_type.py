@@ -55,6 +55,7 @@ class TaskType(abc.ABC):
     details_kind: ClassVar[str]  # The field `kind` of `eval_details.json`.
     example: ClassVar[str] = "example"  # What its evaluated sets count.
     loss_unit: ClassVar[str] = "cross-entropy, nats"  # For a chart's axis.
+    dev_loss_unit: ClassVar[str | None] = None  # Of evaluations, if it is another.
     report_parts: ClassVar[tuple[ReportPart, ...]] = ()  # Functions of (details, "n = ...").
 
     def __repr__(self) -> str:

@@ -11,7 +11,7 @@ import tf_keras
 
 from adapter_bert_tf.adapters.ops import compiled
 from adapter_bert_tf.data.host_shard import HostShard
-from adapter_bert_tf.errors import Unsupported
+from adapter_bert_tf.errors import Overflowed
 from adapter_bert_tf.training.device.compilation import CompiledStep
 from adapter_bert_tf.training.device.strategy import distribute, is_multi_worker
 
@@ -35,7 +35,7 @@ def predict(
         step = step or _step(model, data.element_spec)
         outputs = step(inputs).numpy()
         if model.compute_dtype == "float16" and not np.isfinite(outputs).all():
-            raise Unsupported(
+            raise Overflowed(
                 "A value of this model exceeds float16's 65,504, so an answer is not a number. Use "
                 "precision='float32', or 'bfloat16' on a card that has it.",
                 "precision='float32'",

@@ -10,9 +10,11 @@ from official.nlp import optimization
 
 LARGEST_STACKED = 2**17  # Values of a variable; stacking larger ones would cost memory.
 RATES = "rates"  # Key of the state of one step.
+MOST_STEPS = 2**24  # Which float32 counts.
 LARGEST_UPDATE = 2.0  # Usual updates are around 1; docs/defaults.md has the reason for 2.
-# Patterns of variable names. A fusion's values stay near the identity, not near zero.
-NO_WEIGHT_DECAY = ("layer_norm", "bias", "fusion/.*/value_kernel")
+# Patterns of variable names. A fusion's values stay near the identity, and vectors that multiply
+# start at one: decay would pull them to zero.
+NO_WEIGHT_DECAY = ("layer_norm", "bias", "fusion/.*/value_kernel", "adapters/.*/scale")
 
 # Names of variables that belong to one of several tasks.
 TASK_VARIABLE = re.compile("(^|/)tasks/[^/]+/(adapters|head|hypernetwork|pals)/")
@@ -53,9 +55,9 @@ OPTIMIZERS = {
 class BertAdam(optimization.AdamWeightDecay):
     """Adam with decoupled weight decay and gradients clipped to a global norm of 1.
 
-    LayerNorm, biases and the values of a fusion do not decay. Gradients are clipped after they are
-    summed over replicas. Variables of one of several tasks do not change if a batch has no row of
-    that task: their gradient is zero, and neither decay nor moments apply.
+    LayerNorm, biases, the values of a fusion and the vectors of (IA)^3 do not decay. Gradients are
+    clipped after they are summed over replicas. Variables of one of several tasks do not change if
+    a batch has no row of that task: their gradient is zero, and neither decay nor moments apply.
 
     Args:
       learning_rate: number or schedule.
@@ -87,7 +89,7 @@ class BertAdam(optimization.AdamWeightDecay):
             name=name,
             **kwargs,
         )
-        # TPUs have no int64 and GPUs no int32 variables; float32 is exact to 16 million steps.
+        # TPUs have no int64 and GPUs no int32 variables; float32 is exact up to `MOST_STEPS`.
         self.iterations = self.add_weight(
             "iter", shape=[], trainable=False, aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA
         )
@@ -107,8 +109,9 @@ class BertAdam(optimization.AdamWeightDecay):
     def _prepare_local(self, var_device, var_dtype, apply_state):
         super()._prepare_local(var_device, var_dtype, apply_state)
         if not self.bias_correction:
-            zero = tf.zeros([], var_dtype)
-            apply_state[(var_device, var_dtype)] |= {"beta_1_power": zero, "beta_2_power": zero}
+            zero, state = tf.zeros([], var_dtype), apply_state[(var_device, var_dtype)]
+            # Dense updates are corrected by the powers; sparse ones, of word embeddings, by `lr`.
+            state |= {"beta_1_power": zero, "beta_2_power": zero, "lr": state["lr_t"]}
 
     def _resource_apply_dense(self, grad, var, apply_state=None):
         key = (var.device, var.dtype.base_dtype)

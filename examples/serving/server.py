@@ -116,7 +116,7 @@ class Version:
 
 def newest(base):
     """The folder with the highest number, or None."""
-    folders = [path for path in pathlib.Path(base).iterdir() if path.name.isdecimal()]
+    folders = [path for path in pathlib.Path(base).glob("*") if path.name.isdecimal()]
     return max(folders, key=lambda path: int(path.name), default=None)
 
 

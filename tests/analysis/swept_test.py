@@ -8,6 +8,7 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from adapter_bert_tf.analysis import outputs
+from adapter_bert_tf.analysis.common import runner_for
 from adapter_bert_tf.analysis.sweeps import (
     init_scale,
     line_plots,
@@ -17,6 +18,8 @@ from adapter_bert_tf.analysis.sweeps import (
 )
 from adapter_bert_tf.analysis.sweeps.sweep_analysis import Point
 from adapter_bert_tf.cli.analyze import main
+from adapter_bert_tf.config.run_config import RunConfig
+from adapter_bert_tf.config.setting import Command
 from tests.analysis.looked import look
 from tests.refusals import raises_code
 
@@ -74,6 +77,21 @@ def test_by_size_above_frozen_layers(looked_at, tmp_path):
     other = (f"--output_dir={tmp_path}/other", *asked[1:], "--tops=1,2")
     assert "--tops are different numbers from 1 to 1" in look("size", looked_at, *other)
     assert not (tmp_path / "other").exists()
+
+
+def test_by_size_has_adapters_and_no_other_tuning(looked_at, tmp_path):
+    asked = (f"--output_dir={tmp_path}/out", "--sizes=2", "--tuning=head", *SHORT)
+    assert "--tuning=head" in look("size", looked_at, *asked)
+
+
+def test_two_own_tables_are_two_tasks():
+    def name(**values):
+        given = {"task_name": "tsv", "data_dir": "data/reviews", **values}
+        config = RunConfig.from_values(Command.CLASSIFIER, given, given)
+        return runner_for(config).table_name(config)
+
+    assert name() == "reviews" and name(data_dir="data/weather/") == "weather"
+    assert name(adapter_name="stars") == "stars" and name(task_name="MRPC") == "mrpc"
 
 
 def ledger_of(path, run, **changes):

@@ -77,6 +77,11 @@ CASES = {
         1,
         f"{WRITTEN}/out/finished/adapter'",
     ),
+    "a run in place of its adapter, and no task": (
+        ("classify", "--do_eval", f"--adapter_dir={WRITTEN}/out/finished", "--output_dir=out"),
+        1,
+        f"Is it '{WRITTEN}/out/finished/adapter' (--adapter_dir)?",
+    ),
     "no checkpoint": ((*MRPC, "--init_checkpoint=no/model.ckpt", *TRAIN), 1, "no/model.ckpt"),
     "start from no adapter": ((*MRPC, "--init_from=no", *TRAIN), 1, "--init_from=no"),
     "fuse no adapter": (

@@ -200,6 +200,27 @@ def test_scores_and_any_number_of_labels(tmp_path):
     assert "predicted <i>blue</i> true label not <i>blue</i> probability 0.9500" in found.text
 
 
+def test_two_units_of_a_loss_have_two_charts(tmp_path):
+    """A regression trains on standardized scores, and evaluates their own."""
+    flags = {"task_name": "tsv", "regression": True, "seed": 0}
+    steps = folders.curves("eval_spearman")
+    values = folders.record(flags=flags, chosen_by=["eval_spearman"])
+    folders.scores(folders.write(tmp_path, values, steps))
+    found = parsed(tmp_path)
+    drawn = {values["aria-label"] for tag, values in found.tags if values.get("role") == "img"}
+    first, second = sorted(label for label in drawn if label.startswith("loss"))
+    assert "(squared error of the scores)" in first and "dev ends at 0.6" in first
+    assert "standardized" in second and "dev" not in second
+    assert "spearman (from -1 to 1)" in found.text
+
+
+def test_curves_of_a_dev_subset_give_its_size(tmp_path):
+    flags = folders.record()["flags"] | {"max_eval_examples": 6}
+    text = parsed(folders.write(tmp_path, folders.record(flags=flags))).text
+    assert text.count("n = 6 dev examples (a subset)") == 2
+    assert "n = 16 dev" not in text
+
+
 def test_several_tasks_have_a_section_each(tmp_path):
     found = parsed(folders.several_run(tmp_path / "run"))
     for title in ("Evaluation: mrpc: dev", "Evaluation: news: dev", "Evaluation: sts-b: dev"):
@@ -399,3 +420,10 @@ def test_a_later_command_is_named(run):
     values["later_runs"] = [{"command": "python run_classifier.py --do_eval"}, "no run"]
     (run / "run.json").write_text(json.dumps(values))
     assert "A later command python run_classifier.py --do_eval" in parsed(run).text
+    values["later_runs"] = [{"command": values["command"]}]  # A sweep that applies its best run.
+    (run / "run.json").write_text(json.dumps(values))
+    assert "A later command" not in parsed(run).text
+
+
+def test_the_repeated_run_is_found_from_where_the_command_was_given(run):
+    assert "--config='out <1>/run.json' --output_dir=AGAIN" in parsed(run).text

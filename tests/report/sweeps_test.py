@@ -52,6 +52,27 @@ def test_the_order_is_that_of_the_choice(tmp_path):
     ]
 
 
+def test_a_run_that_diverged_counts_in_the_order(tmp_path):
+    """As in `sweeps/results.py`: one good run of three is no good setting."""
+    table = [["learning_rate", "seed", "status", "eval_accuracy"]]
+    table += [["1.0", "0", "finished", "0.85"]]
+    table += [["1.0", seed, "diverged", ""] for seed in "12"]
+    table += [["0.01", seed, "finished", "0.8"] for seed in "012"]
+    folders.write_table(tmp_path / "sweep.csv", table, ",")
+    settings = sweeps.Sweep(folder.read(str(tmp_path))).settings()
+    assert [one.name for one in settings] == ["0.01", "1.0"]
+
+
+def test_a_flag_that_varies_is_not_a_setting(tmp_path):
+    out = folders.sweep(tmp_path / "out")
+    values = json.loads((out / "run.json").read_text())
+    values["flags"] |= {"adapter_size": 8, "num_train_epochs": 3.0}
+    (out / "run.json").write_text(json.dumps(values))
+    rows = parsed(out).rows
+    assert ["num_train_epochs", "3"] in rows
+    assert not {"adapter_size", "learning_rate"} & {row[0] for row in rows if len(row) == 2}
+
+
 def test_folds_are_compared_by_their_mean(tmp_path):
     table = [["seed", "fold", "status", "eval_accuracy"]]
     table += [["0", str(i), "finished", str(score)] for i, score in enumerate((0.5, 0.6, 0.9))]

@@ -148,7 +148,7 @@ def test_what_cannot_be_joined(tiny_base_folder, tmp_path, capsys):
         model.save_adapter(name, str(tmp_path / name))
     base, output = f"--base_model={tiny_base_folder}", f"--output={tmp_path / 'model'}"
     for names, message in (
-        (["a", "a"], "its own name"),
+        (["a", "a"], "NAME={folder}/a gives it another"),
         (["full"], "--task_name=full --adapter_dir={folder}/full --do_export"),
         (["tasks"], "its own name"),
         (["b"], "No adapter in"),

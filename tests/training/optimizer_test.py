@@ -40,6 +40,27 @@ def test_steps_by_hand(name):
     assert bias.numpy()[0] == pytest.approx(values["bias"], rel=3e-5)
 
 
+@pytest.mark.parametrize("name", [name for name, o in OPTIMIZERS.items() if not o["clip_update"]])
+def test_rows_of_an_embedding_are_updated_as_other_weights(name):
+    """The gradient of looked-up rows is sparse, and tf_keras computes its update elsewhere."""
+    rows, whole = (tf.Variable(tf.ones([2, 3]), name=f"{n}/embeddings") for n in "ab")
+    optimizer = BertAdam(0.1, **OPTIMIZERS[name])
+    for size in (0.1, 0.2, 0.4):
+        sparse = tf.IndexedSlices(tf.fill([2, 3], size), tf.constant([0, 1]), tf.constant([2, 3]))
+        optimizer.apply_gradients([(sparse, rows), (tf.fill([2, 3], size), whole)])
+    np.testing.assert_allclose(rows, whole, rtol=1e-5)
+    assert np.all(whole.numpy() < 0.9)
+
+
+def test_what_multiplies_does_not_decay():
+    """Vectors of (IA)^3 start at one, where they change nothing."""
+    names = ("adapters/layer_0/key/scale", "a/tasks/b/adapters/layer_1/value/scale", "a/kernel")
+    variables = [tf.Variable([1.0], name=name) for name in names]
+    optimizer = BertAdam(0.1)
+    optimizer.apply_gradients([(tf.zeros([1]), variable) for variable in variables])
+    assert [float(variable[0]) for variable in variables] == [1.0, 1.0, pytest.approx(0.999)]
+
+
 def test_gradients_are_clipped_to_a_global_norm_of_one():
     first, second = tf.Variable([0.0], name="a/bias"), tf.Variable([0.0], name="b/bias")
     optimizer = BertAdam(1.0, bias_correction=False)

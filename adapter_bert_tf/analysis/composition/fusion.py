@@ -46,7 +46,7 @@ def run(config: RunConfig) -> None:
     attention = mean_attention(runner, plan, fusion)
     folder = plan.output.folder
     with outputs.lock(folder, FILES):
-        table = _table(plan.only_task.name, fusion, attention)
+        table = _table(common.task_title(plan), fusion, attention)
         figure = heat_map.draw(heat_map.parse_panels(f"{NAME}.csv", table.decode()))
         paths = outputs.write(folder, {f"{NAME}.csv": table}, figure, NAME, command())
     print(f"Mean attention on each member: {paths}", flush=True)

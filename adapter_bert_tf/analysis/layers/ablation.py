@@ -136,7 +136,7 @@ def _logits_from(model: Any, inputs: dict[str, tf.Tensor], states: tf.Tensor) ->
 
 def _write(plan: Plan, scores: dict[str, dict[str, Any]]) -> None:
     """Writes the table and the pictures, and prints the main results."""
-    task = plan.only_task.name
+    task = common.task_title(plan)
     rows = []
     for name, result in scores.items():
         metric, whole = result["metric"], result["whole"]
@@ -145,7 +145,7 @@ def _write(plan: Plan, scores: dict[str, dict[str, Any]]) -> None:
             rows.append([task, name, first + 1, last + 1, metric, f"{value:.6f}", change])
         print(_summary(name, result), flush=True)
     tables = {f"{NAME}.csv": outputs.csv_table(FIELDS, rows)}
-    figure = draw(common.task_title(plan), scores)
+    figure = draw(task, scores)
     paths = outputs.write(plan.output.folder, tables, figure, NAME, command())
     print(f"Without the adapters of each span of layers: {paths}", flush=True)
 

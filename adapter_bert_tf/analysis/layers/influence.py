@@ -94,13 +94,13 @@ def relative_changes(
 
 
 def _write(plan: Plan, changes: Changes, pieces: int) -> None:
-    task = plan.only_task.name
+    task = common.task_title(plan)
     rows = []
     for (layer, sublayer), value in sorted(changes.items()):
         print(f"layer {layer + 1}  {sublayer:<12}  {value:.4f}")
         rows.append([task, layer + 1, sublayer, f"{value:.6f}", pieces])
     tables = {f"{NAME}.csv": outputs.csv_table(FIELDS, rows)}
-    figure = draw(common.task_title(plan), changes, pieces)
+    figure = draw(task, changes, pieces)
     paths = outputs.write(plan.output.folder, tables, figure, NAME, command())
     print(f"Mean relative change by each adapter: {paths}", flush=True)
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from adapter_bert_tf.analysis import common, outputs
 from adapter_bert_tf.analysis.sweeps import ledger, line_plots, sweep_analysis
 from adapter_bert_tf.config.run_config import RunConfig
+from adapter_bert_tf.errors import Conflict
 from adapter_bert_tf.output.provenance import command
 from adapter_bert_tf.run.run_cache import RunCache
 
@@ -20,6 +21,11 @@ SIZES = (2, 4, 8, 16, 32, 64, 128, 256)
 def run(config: RunConfig, options: Mapping[str, str | None]) -> None:
     """Trains with each of `--sizes` and `--tops`, except what `--rows` has. Raises `InputError`."""
     sweep_analysis.check_analysis(config, NAME, outputs.file_names(NAME))
+    if config.method.tuning != "adapters":
+        raise Conflict(
+            "`analysis size` compares --tuning=adapters with top_k and layer_norm. Received: "
+            f"--tuning={config.method.tuning}. Leave it out."
+        )
     sizes: Sequence[int] = SIZES
     if options["sizes"] is not None:
         sizes = sweep_analysis.parse_numbers(options["sizes"], "sizes", int, 1, MAX_SIZE)
@@ -32,7 +38,11 @@ def run(config: RunConfig, options: Mapping[str, str | None]) -> None:
     known = []
     if options["rows"]:
         task = sweep_analysis.read_data(runner, config, cache)
-        known = ledger.read_task(options["rows"].split(","), task)
+        name = runner.table_name(config)
+        known = [
+            point._replace(task=name)
+            for point in ledger.read_task(options["rows"].split(","), task)
+        ]
     grids = sweep_analysis.GridRunner(runner, config, cache)
     points = grids.complete({"adapter_size": sizes}, "adapters", known)
     points += grids.complete({"tuning": ["top_k"], "top_k": tops}, "top_k", known)

@@ -75,7 +75,7 @@ class TrainingConfig:
         "adapter-bert's optimizer, without bias correction.",
     )
     weight_decay: float = _training(
-        0.01, "AdamW's weight decay. LayerNorms and biases do not decay.", lowest=0.0
+        0.01, "AdamW's weight decay. LayerNorms, biases and (IA)^3 do not decay.", lowest=0.0
     )
     dropout: float | None = _training(
         None,

@@ -25,7 +25,7 @@ from adapter_bert_tf.runners.classification import result_files
 from adapter_bert_tf.runners.classification.chosen_task import task_of
 from adapter_bert_tf.runners.classification.dev_set import ClassSet, in_file_order
 from adapter_bert_tf.runners.classification.large_tables import is_stored
-from adapter_bert_tf.runners.classification.reading import read_task
+from adapter_bert_tf.runners.classification.reading import adapter_name, read_task
 from adapter_bert_tf.runners.classification.saved_adapter import check_fold, check_task
 from adapter_bert_tf.runners.classification.stored_rows import read_stored
 from adapter_bert_tf.runners.classification.task_data import ClassificationData
@@ -118,6 +118,9 @@ class ClassificationRunner(TaskRunner):
         for task in data_of(job.plan):
             predictions = job.evaluated[task.name]
             result_files.write_evaluation(job.plan.output.folder, task, predictions)
+
+    def table_name(self, config: RunConfig) -> str:
+        return adapter_name(config) or TaskRunner.table_name(self, config)
 
     def dev_set(self, plan: Plan) -> ClassSet:
         return ClassSet(plan)
