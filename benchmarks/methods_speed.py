@@ -161,7 +161,8 @@ def methods_speed(rows_by_key):
         relative = f"{statistics.median(values) / reference:.2f}" if values else ""
         shown = [_spread(latencies.get(key, [])) for key in (case, f"{case}, merged")]
         shown = shown if precision == FLOAT32 else ["", ""]
-        lines.append(f"| {name} | {_spread(values)} | {relative} | {' | '.join(shown)} |")
+        if values or any(shown):
+            lines.append(f"| {name} | {_spread(values)} | {relative} | {' | '.join(shown)} |")
     return lines
 
 
@@ -169,7 +170,8 @@ def _spread(values):
     """Formats median and range; empty without values."""
     if not values:
         return ""
-    return f"{statistics.median(values):.1f} ({min(values):.1f}-{max(values):.1f})"
+    spread = f" ({min(values):.1f}-{max(values):.1f})" if len(values) > 1 else ""
+    return f"{statistics.median(values):.1f}{spread}"
 
 
 def write_tables():

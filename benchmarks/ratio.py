@@ -35,7 +35,7 @@ MEASURES = {
     "predict": ("`predict` of one text, s", False),
 }
 ONLY_OURS = ("start", "predict")
-STEPS = {"mrpc": 40, "cola": 40}
+STEPS, TIMES = {"mrpc": 32, "cola": 32}, 2
 ISA = {
     "ONEDNN_MAX_CPU_ISA": "AVX2",
     "ATEN_CPU_CAPABILITY": "avx2",
@@ -66,6 +66,7 @@ def measure(what: str, system: str, data_dir: str) -> dict[str, float]:
         value = (costs._latency if is_ours else costs._latency_of_peer)(pairs)
         return {"value": value}
     if what == "scoring":
+        predicting.TIMES = TIMES
         run = predicting.measure_ours if is_ours else predicting.measure_peer
         return {"value": run(f"{folder}/MRPC")["rows_per_second"]}
     if what == "start":

@@ -11,7 +11,7 @@ import time
 
 from benchmarks import measuring, tagging
 
-BATCH, SIZE, LENGTH, WARMUP, STEPS, TIMES, PAD_TO = 32, 64, 128, 8, 40, 2, 2
+BATCH, SIZE, LENGTH, WARMUP, STEPS, TIMES, PAD_TO = 32, 64, 128, 8, 32, 2, 2
 
 
 def training_rate(is_ours: bool, data_dir: str) -> float:
