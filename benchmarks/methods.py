@@ -186,7 +186,9 @@ def methods(rows_by_key):
         own = (row for row in rows if row["task"] == CHOSEN_ON and "processor" in row)
         speeds = [row["examples_per_cpu_second"] for row in own]
         speed = f"{statistics.median(speeds):.0f}" if speeds else ""
-        cells = [_spread([score(row) for row in rows if row["task"] == task]) for task in COMPARED]
+        cells = [
+            spread([100 * score(row) for row in rows if row["task"] == task]) for task in COMPARED
+        ]
         lines.append(
             f"| {method} | {first['learning_rate']} | {first['trained']:,} | {speed} "
             f"| {' | '.join(cells)} |"
@@ -205,12 +207,12 @@ def methods_grid(rows_by_key):
     return lines
 
 
-def _spread(values):
-    """Formats median and range in percent; empty without values."""
+def spread(values):
+    """Formats median and, of several values, range; empty without values."""
     if not values:
         return ""
-    spread = f" ({100 * min(values):.1f}-{100 * max(values):.1f})"
-    return f"{100 * statistics.median(values):.1f}" + (spread if len(values) > 1 else "")
+    ends = f" ({min(values):.1f}-{max(values):.1f})" if len(values) > 1 else ""
+    return f"{statistics.median(values):.1f}{ends}"
 
 
 def draw(rows_by_key):

@@ -16,7 +16,7 @@ import statistics
 import tempfile
 
 from benchmarks import ledger, measuring, runner
-from benchmarks.methods import METHODS
+from benchmarks.methods import METHODS, spread
 
 LEDGER = ledger.Ledger(
     folder=ledger.RESULTS / "methods_speed",
@@ -159,19 +159,11 @@ def methods_speed(rows_by_key):
         name = case if precision == FLOAT32 else f"{case}, `{precision}`"
         values = rates.get((case, precision), [])
         relative = f"{statistics.median(values) / reference:.2f}" if values else ""
-        shown = [_spread(latencies.get(key, [])) for key in (case, f"{case}, merged")]
+        shown = [spread(latencies.get(key, [])) for key in (case, f"{case}, merged")]
         shown = shown if precision == FLOAT32 else ["", ""]
         if values or any(shown):
-            lines.append(f"| {name} | {_spread(values)} | {relative} | {' | '.join(shown)} |")
+            lines.append(f"| {name} | {spread(values)} | {relative} | {' | '.join(shown)} |")
     return lines
-
-
-def _spread(values):
-    """Formats median and range; empty without values."""
-    if not values:
-        return ""
-    spread = f" ({min(values):.1f}-{max(values):.1f})" if len(values) > 1 else ""
-    return f"{statistics.median(values):.1f}{spread}"
 
 
 def write_tables():
