@@ -88,8 +88,11 @@ class Base:
         Differs only in case, and only if that was inferred from the vocabulary: the training may
         have been told otherwise, or an earlier version inferred otherwise.
         """
+        vocabulary = self.vocabulary.with_case(recorded["lower_case"])
+        if vocabulary is self.vocabulary:
+            return self  # Adapters that are compared share the weights.
         other = copy.copy(self)  # With the weights that are read already.
-        object.__setattr__(other, "vocabulary", self.vocabulary.with_case(recorded["lower_case"]))
+        object.__setattr__(other, "vocabulary", vocabulary)
         return other
 
     def build_encoder(

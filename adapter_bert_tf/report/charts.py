@@ -46,8 +46,10 @@ SETTINGS: Any = {
 
 def metric_range(names: Iterable[str]) -> str:
     """The range of metrics, by their names in results, for an axis."""
-    metrics = {name.rpartition("eval_")[2] for name in names}
-    ranges = {METRIC_RANGES.get(metric, "from 0 to 1") for metric in metrics}
+    ranges = {
+        next((METRIC_RANGES[end] for end in METRIC_RANGES if name.endswith(end)), "from 0 to 1")
+        for name in names
+    }
     return ranges.pop() if len(ranges) == 1 else "at most 1"
 
 

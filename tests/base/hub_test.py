@@ -284,3 +284,12 @@ def test_a_folder_says_its_own_name_only(base_folder, tmp_path):
     save_adapter(str(tmp_path / "saved"), config, zeros)
     page = (pathlib.Path(tmp_path) / "saved" / "README.md").read_text()
     assert str(base_folder.parent) not in page and 'base="FOLDER_OF_THE_BASE"' in page
+
+
+def test_adapters_of_one_case_share_a_base(base_folder):
+    """With its weights and digests: `compare` and `store verify` open many adapters."""
+    base = load_base(str(base_folder))
+    case = base.vocabulary.lower_case
+    assert base.for_adapter({"lower_case": case}) is base
+    other = base.for_adapter({"lower_case": not case})
+    assert other.vocabulary.lower_case is not case and base.vocabulary.lower_case is case
