@@ -53,10 +53,10 @@ METHODS = {
 }
 # Vectors and factors of Kronecker products need larger steps than kernels.
 RATES = {
-    "LoRA 8": ("3e-4", "1e-3", "3e-3"),
+    "LoRA 8": ("3e-4", "1e-3", "3e-3", "1e-2"),
     "(IA)^3": ("1e-3", "3e-3", "1e-2", "3e-2"),
     "prefix 20": ("1e-4", "3e-4", "1e-3", "3e-3"),
-    "Compacter": ("1e-3", "3e-3", "1e-2"),
+    "Compacter": ("1e-3", "3e-3", "1e-2", "3e-2"),
     "adapters 8": ("1e-3",),
     "adapters 64": ("1e-3",),
     "full": ("1e-4",),

@@ -29,7 +29,8 @@ BASE_SETTINGS = {"base_model", "vocab_file", "bert_config_file", "init_checkpoin
 def with_adapter_defaults(config: RunConfig, adapters: str | None = None) -> RunConfig:
     """Returns the configuration with the settings of a saved adapter, where the user gave none.
 
-    A missing adapter is reported where it is read. Raises `InputError` for a damaged one.
+    Raises `NotFound` if the adapter of `--adapter_dir` is missing, `InputError` if one is damaged.
+    Other missing adapters are reported where they are read.
 
     Args:
       config: of the command.

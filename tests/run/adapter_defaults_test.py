@@ -7,6 +7,7 @@ import pytest
 
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.setting import Command
+from adapter_bert_tf.errors import NotFound
 from adapter_bert_tf.run.adapter_defaults import with_adapter_defaults
 from adapter_bert_tf.store import schema
 from tests.support import GOLDEN
@@ -73,7 +74,6 @@ CASES = {
         TRAIN | {"fuse": "one=a,b"},
         {"base_model": "owner/bert@abc"},
     ),
-    "no adapter": ("houlsby", {}, EVALUATE | {"adapter_dir": "no"}, {"task_name": None}),
 }
 
 
@@ -97,6 +97,16 @@ def test_adapters_that_are_compared_name_their_task(tmp_path, monkeypatch):
     config = RunConfig.from_values(Command.CLASSIFIER, {"do_eval": True, "output_dir": "compared"})
     assert with_adapter_defaults(config).data.task_name is None
     assert with_adapter_defaults(config, "first=out,no").data.task_name == "mrpc"
+
+
+def test_a_missing_adapter(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    given = {"do_eval": True, "adapter_dir": "no"}
+    with pytest.raises(NotFound, match="'no'"):
+        with_adapter_defaults(RunConfig.from_values(Command.CLASSIFIER, given, given))
+    # One of a list to compare is reported where all of them are read.
+    config = RunConfig.from_values(Command.CLASSIFIER, {"do_eval": True}, {"do_eval"})
+    assert with_adapter_defaults(config, "no").data.task_name is None
 
 
 def _record(path, values):
