@@ -41,7 +41,7 @@ def table_of(
     """
     if frames.is_frame(texts):
         named = [column for column in columns if column is not None]
-        names, rows = [*map(str, named), str(labels)], _rows_of_frame(texts, labels, named)
+        names, rows = [*named, str(labels)], _rows_of_frame(texts, labels, named)
     else:
         rows = _rows_of_lists([texts, *([] if others is None else [others]), labels])
         firsts = [row[0] for row in rows]
@@ -68,9 +68,10 @@ def _rows_of_lists(lists: Sequence[Any]) -> list[list[Any]]:
 
 
 def _rows_of_frame(frame: Any, label: Any, columns: list[str]) -> list[list[Any]]:
-    existing = list(frame.columns)
-    is_column = isinstance(label, str | int) and label in existing
-    if not is_column or not columns or any(name not in existing for name in columns):
+    existing = frames.column_names(frame)
+    names = [*columns, str(label)]
+    are_columns = isinstance(label, str | int) and {*names} <= {*existing}
+    if not are_columns or not columns or len({*names}) < len(names):
         raise InputError(
             "For a DataFrame labels is the name of a column, and text_a_column and text_b_column "
             f"are names of others. Columns: {preview(existing)}. Received: labels "
@@ -78,9 +79,9 @@ def _rows_of_frame(frame: Any, label: Any, columns: list[str]) -> list[list[Any]
             "text_a_column",
             "text_b_column",
         )
-    frames.require_unique(frame, [label])
-    texts = frames.rows(frame, columns)
-    return [[*row, value] for row, value in zip(texts, frame[label], strict=True)]
+    frames.require_unique(frame, [str(label)])
+    labels = frame.iloc[:, existing.index(str(label))]
+    return [[*row, value] for row, value in zip(frames.rows(frame, columns), labels, strict=True)]
 
 
 def _label(value: Any, place: int, sets: bool) -> str:
@@ -179,10 +180,12 @@ def _dev_table(given: Given, sets: bool, expected: Sequence[str]) -> Table:
             "dev must have as many texts as the training data. Received: train of "
             f"{preview(expected)} and dev of {preview(table[0])}"
         )
-    return table
+    return list(expected), table[1]
 
 
 def _csv(names: Sequence[str], rows: Sequence[Sequence[str]]) -> bytes:
+    order = _order(names)
+    names, rows = [names[i] for i in order], [[row[i] for i in order] for row in rows]
     text = io.StringIO(newline="")
     minimal, all_quoted = (
         csv.writer(text, lineterminator="\n", quoting=quoting)
@@ -191,3 +194,14 @@ def _csv(names: Sequence[str], rows: Sequence[Sequence[str]]) -> bytes:
     for row in (names, *rows):  # `csv` does not quote a carriage return, which ends a row.
         (all_quoted if any("\r" in cell for cell in row) else minimal).writerow(row)
     return text.getvalue().encode("utf-8", "replace")
+
+
+def _order(names: Sequence[str]) -> list[int]:
+    """The order of columns in a file; a name that is the number of a column stands there.
+
+    Elsewhere it would be the name of one column and the number of another.
+    """
+    places = list(map(str, range(len(names))))
+    placed = {name: i for i, name in enumerate(names) if name in places}
+    others = [i for i in range(len(names)) if i not in placed.values()]
+    return [placed[place] if place in placed else others.pop(0) for place in places]
