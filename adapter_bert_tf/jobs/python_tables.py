@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any, TypeAlias
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.data.tables.indicator_columns import INDICATORS, is_indicators
+from adapter_bert_tf.data.tables.indicator_columns import INDICATORS, is_indicators, is_several
 from adapter_bert_tf.errors import InputError, error_context
 from adapter_bert_tf.jobs.python_data import Given, PythonData
 from adapter_bert_tf.predict import frames
@@ -86,7 +86,7 @@ def _rows_of_frame(frame: Any, label: Any, columns: list[str]) -> list[list[Any]
 
 def _label(value: Any, place: int, sets: bool) -> str:
     """Returns a label as text: `1` for 1 and for 1.0, which a column with gaps makes of it."""
-    if _is_several(value):
+    if is_several(value):
         if not sets:
             raise InputError(
                 "An example has one label, or with multi_label=True a list of them. Received, at "
@@ -114,14 +114,6 @@ def _label(value: Any, place: int, sets: bool) -> str:
     if isinstance(number, float) and number.is_integer():
         return str(int(number))
     return str(number)
-
-
-def _is_several(value: Any) -> bool:
-    """Whether a value is a list, set or array of labels. Raises `InputError` for numbers."""
-    is_array = bool(getattr(value, "ndim", 0))
-    if is_array and value.dtype.kind in "biuf":
-        raise InputError(f"{INDICATORS} Received: {preview(value)}")
-    return isinstance(value, list | tuple | Set) or is_array
 
 
 def data_of(given: Given, options: Mapping[str, Any]) -> PythonData:

@@ -19,6 +19,11 @@ CASES = {  # labels, names: expected.
         ["a", "b", "c"],
         np.array([[1, 0, 1], [0, 0, 0], [0, 1, 0]], np.float32),
     ),
+    "frozen sets and arrays": (
+        [frozenset("ac"), {"b": 1}.keys(), np.array(["b", "c"])],
+        ["a", "b", "c"],
+        np.array([[1, 0, 1], [0, 1, 0], [0, 1, 1]], np.float32),
+    ),
     "scores": ([1, 2.5, "3"], [], np.array([1, 2.5, 3], np.float32)),
 }
 WRONG = {  # labels, names: message.
@@ -28,6 +33,7 @@ WRONG = {  # labels, names: message.
     "labels in a text": ("aba", ["a", "b"], "invalid: 'aba'"),
     "no labels": (None, ["a", "b"], "invalid: labels"),
     "an unknown label": (["good", "Bad", "bad"], ["bad", "good"], "invalid: 'Bad'"),
+    "numbers of labels": (np.eye(3, dtype=int), ["0", "1"], "invalid: those that apply"),
     "one of a set": ([["a"], ["x"], []], ["a"], "invalid: 'x'"),
     "another number": ([1.0, 0.0, 0.5], ["0", "1"], "invalid: 0.5"),
     "one name twice": (["a", "a", "a"], ["a", "a"], "invalid: 'a'"),
