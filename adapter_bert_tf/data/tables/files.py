@@ -212,12 +212,12 @@ def _unescape(cell: str) -> str:
 
 
 def _folder_rows(path: str, source: Source) -> Rows:
-    """One row for each file: its text, and the name of its folder as label."""
+    """One row for each file that is not hidden: its text, and the name of its folder as label."""
     rows: Rows = []
     for label in sorted(name.rstrip("/") for name in storage.listdir(path)):
         folder = os.path.join(path, label)
         if storage.isdir(folder):
-            for name in sorted(storage.listdir(folder)):
+            for name in sorted(n for n in storage.listdir(folder) if not n.startswith(".")):
                 file = os.path.join(folder, name)
                 rows.append(((file, 1), [_decode(file, _read(file), source.encodings), label]))
     return rows
