@@ -68,6 +68,12 @@ def test_labels(case, encoder):
     np.testing.assert_array_equal(inputs["input_word_ids"], encoder.inputs(TEXTS)["input_word_ids"])
 
 
+def test_half_of_a_surrogate_pair_is_a_question_mark(encoder):
+    inputs, _ = abt.examples(encoder, ["a \ud83d", "b"], [1, 2], others=("\ud83d", "c"))
+    expected, _ = abt.examples(encoder, ["a ?", "b"], [1, 2], others=("?", "c"))
+    np.testing.assert_array_equal(inputs["input_word_ids"], expected["input_word_ids"])
+
+
 def test_pairs(encoder):
     inputs, _ = abt.examples(encoder, TEXTS, [1, 2, 3], others=TEXTS[::-1])
     expected = encoder.inputs(TEXTS, TEXTS[::-1])

@@ -191,7 +191,9 @@ def object_cells(source: Source, header: Sequence[str], objects: Iterable[tuple[
 
 
 def _cell(value: Any, is_text: bool) -> str:
-    return text_of(value) if is_text else cell_text(value)
+    """A cell of an object; half of a surrogate pair, as in texts that were cut, becomes `?`."""
+    text = text_of(value) if is_text else cell_text(value)
+    return text.encode("utf-8", "replace").decode()
 
 
 def _without_blank(path: str, rows: Rows) -> Rows:
