@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any, TypeAlias
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.data.tables.indicator_columns import INDICATORS, is_indicators, is_several
+from adapter_bert_tf.data.tables.indicator_columns import is_several, problem_of_labels
 from adapter_bert_tf.errors import InputError, error_context
 from adapter_bert_tf.jobs.python_data import Given, PythonData
 from adapter_bert_tf.predict import frames
@@ -94,13 +94,8 @@ def _label(value: Any, place: int, sets: bool) -> str:
                 "multi_label=True",
             )
         labels = sorted(_label(label, place, False) for label in value)
-        if is_indicators(labels):
-            raise InputError(f"{INDICATORS} Received, at {place}: {preview(list(value))}")
-        if any(BETWEEN_LABELS in label for label in labels):
-            raise InputError(
-                f"A label of several must not hold {BETWEEN_LABELS!r}. Received, at {place}: "
-                f"{preview(labels)}"
-            )
+        if problem := problem_of_labels(labels):
+            raise InputError(f"{problem} Received, at {place}: {preview(list(value))}")
         return BETWEEN_LABELS.join(labels)
     if isinstance(value, str):
         return value

@@ -59,6 +59,13 @@ def test_lists_are_several_labels(ending, tmp_path):
     assert read(tmp_path, ending, "labels", "multi_label").labels == ["x|y", ""]
 
 
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+def test_a_label_of_several_is_not_divided(ending, tmp_path):
+    write(tmp_path, [{"text": "a", "labels": ["x"]}, {"text": "b", "labels": ["y|z", "x"]}], ending)
+    with raises_code("invalid: line 2: A label of several must not hold '|'"):
+        read(tmp_path, ending, "labels", "multi_label")
+
+
 def test_half_of_a_surrogate_pair_is_a_question_mark(tmp_path):
     """Texts and labels that were cut within an emoji."""
     write(

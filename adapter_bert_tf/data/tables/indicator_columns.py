@@ -23,6 +23,15 @@ def is_indicators(value: Any) -> bool:
     return len(set(values)) < len(values) and set(values) <= HAS.keys() - {""}
 
 
+def problem_of_labels(value: Any) -> str | None:
+    """Why a list is not the labels of a row, as a sentence; None for one that may be."""
+    if is_indicators(value):
+        return INDICATORS
+    if isinstance(value, list) and any(BETWEEN_LABELS in str(label) for label in value):
+        return f"A label of several must not hold {BETWEEN_LABELS!r}."
+    return None
+
+
 def is_several(value: Any) -> bool:
     """Whether a value is a list, set or array of labels. Raises `InputError` for numbers."""
     is_array = bool(getattr(value, "ndim", 0))
