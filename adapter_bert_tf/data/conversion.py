@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from adapter_bert_tf.data.labels import find_label
+from adapter_bert_tf.data.tables.indicator_columns import is_several
 from adapter_bert_tf.data.tokenization import TextEncoder
 from adapter_bert_tf.errors import InputError, require_lists
 from adapter_bert_tf.sanitize import preview
@@ -28,7 +29,8 @@ def examples(
     Args:
       encoder: `TextEncoder`.
       texts: strings.
-      labels: for each text one of `names`, or a list or set of them; without `names` a score.
+      labels: for each text one of `names`, or a list, set or array of them; without `names` a
+        score.
       names: all labels, in the order of the model's outputs. A number stands for its text: 1 is
         the label `"1"`, and so is 1.0. Empty: the labels are scores.
       others: the second text of each, for pairs.
@@ -61,7 +63,7 @@ def _column(values: Iterable[Any]) -> Sequence[Any]:
 
 
 def _ids(labels: Sequence[Any], names: list[str]) -> np.ndarray:
-    are_sets = [isinstance(label, list | tuple | set) for label in labels]
+    are_sets = [is_several(label) for label in labels]
     if any(are_sets) and not all(are_sets):
         other = are_sets.index(not are_sets[0])
         raise InputError(

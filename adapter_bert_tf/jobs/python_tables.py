@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any, TypeAlias
 
 from adapter_bert_tf import storage
-from adapter_bert_tf.data.tables.indicator_columns import INDICATORS, is_indicators
+from adapter_bert_tf.data.tables.indicator_columns import is_several, problem_of_labels
 from adapter_bert_tf.errors import InputError, error_context
 from adapter_bert_tf.jobs.python_data import Given, PythonData
 from adapter_bert_tf.predict import frames
@@ -41,7 +41,7 @@ def table_of(
     """
     if frames.is_frame(texts):
         named = [column for column in columns if column is not None]
-        names, rows = [*map(str, named), str(labels)], _rows_of_frame(texts, labels, named)
+        names, rows = [*named, str(labels)], _rows_of_frame(texts, labels, named)
     else:
         rows = _rows_of_lists([texts, *([] if others is None else [others]), labels])
         firsts = [row[0] for row in rows]
@@ -68,9 +68,10 @@ def _rows_of_lists(lists: Sequence[Any]) -> list[list[Any]]:
 
 
 def _rows_of_frame(frame: Any, label: Any, columns: list[str]) -> list[list[Any]]:
-    existing = list(frame.columns)
-    is_column = isinstance(label, str | int) and label in existing
-    if not is_column or not columns or any(name not in existing for name in columns):
+    existing = frames.column_names(frame)
+    names = [*columns, str(label)]
+    are_columns = isinstance(label, str | int) and {*names} <= {*existing}
+    if not are_columns or not columns or len({*names}) < len(names):
         raise InputError(
             "For a DataFrame labels is the name of a column, and text_a_column and text_b_column "
             f"are names of others. Columns: {preview(existing)}. Received: labels "
@@ -78,14 +79,14 @@ def _rows_of_frame(frame: Any, label: Any, columns: list[str]) -> list[list[Any]
             "text_a_column",
             "text_b_column",
         )
-    frames.require_unique(frame, [label])
-    texts = frames.rows(frame, columns)
-    return [[*row, value] for row, value in zip(texts, frame[label], strict=True)]
+    frames.require_unique(frame, [str(label)])
+    labels = frame.iloc[:, existing.index(str(label))]
+    return [[*row, value] for row, value in zip(frames.rows(frame, columns), labels, strict=True)]
 
 
 def _label(value: Any, place: int, sets: bool) -> str:
     """Returns a label as text: `1` for 1 and for 1.0, which a column with gaps makes of it."""
-    if _is_several(value):
+    if is_several(value):
         if not sets:
             raise InputError(
                 "An example has one label, or with multi_label=True a list of them. Received, at "
@@ -93,13 +94,8 @@ def _label(value: Any, place: int, sets: bool) -> str:
                 "multi_label=True",
             )
         labels = sorted(_label(label, place, False) for label in value)
-        if is_indicators(labels):
-            raise InputError(f"{INDICATORS} Received, at {place}: {preview(list(value))}")
-        if any(BETWEEN_LABELS in label for label in labels):
-            raise InputError(
-                f"A label of several must not hold {BETWEEN_LABELS!r}. Received, at {place}: "
-                f"{preview(labels)}"
-            )
+        if problem := problem_of_labels(labels):
+            raise InputError(f"{problem} Received, at {place}: {preview(list(value))}")
         return BETWEEN_LABELS.join(labels)
     if isinstance(value, str):
         return value
@@ -113,14 +109,6 @@ def _label(value: Any, place: int, sets: bool) -> str:
     if isinstance(number, float) and number.is_integer():
         return str(int(number))
     return str(number)
-
-
-def _is_several(value: Any) -> bool:
-    """Whether a value is a list, set or array of labels. Raises `InputError` for numbers."""
-    is_array = bool(getattr(value, "ndim", 0))
-    if is_array and value.dtype.kind in "biuf":
-        raise InputError(f"{INDICATORS} Received: {preview(value)}")
-    return isinstance(value, list | tuple | Set) or is_array
 
 
 def data_of(given: Given, options: Mapping[str, Any]) -> PythonData:
@@ -179,10 +167,12 @@ def _dev_table(given: Given, sets: bool, expected: Sequence[str]) -> Table:
             "dev must have as many texts as the training data. Received: train of "
             f"{preview(expected)} and dev of {preview(table[0])}"
         )
-    return table
+    return list(expected), table[1]
 
 
 def _csv(names: Sequence[str], rows: Sequence[Sequence[str]]) -> bytes:
+    order = _order(names)
+    names, rows = [names[i] for i in order], [[row[i] for i in order] for row in rows]
     text = io.StringIO(newline="")
     minimal, all_quoted = (
         csv.writer(text, lineterminator="\n", quoting=quoting)
@@ -191,3 +181,14 @@ def _csv(names: Sequence[str], rows: Sequence[Sequence[str]]) -> bytes:
     for row in (names, *rows):  # `csv` does not quote a carriage return, which ends a row.
         (all_quoted if any("\r" in cell for cell in row) else minimal).writerow(row)
     return text.getvalue().encode("utf-8", "replace")
+
+
+def _order(names: Sequence[str]) -> list[int]:
+    """The order of columns in a file; a name that is the number of a column stands there.
+
+    Elsewhere it would be the name of one column and the number of another.
+    """
+    places = list(map(str, range(len(names))))
+    placed = {name: i for i, name in enumerate(names) if name in places}
+    others = [i for i in range(len(names)) if i not in placed.values()]
+    return [placed[place] if place in placed else others.pop(0) for place in places]

@@ -97,8 +97,8 @@ def train(
     *,
     task: str | None = None,
     dev: Any = None,
-    text_a_column: str | None = None,
-    text_b_column: str | None = None,
+    text_a_column: str | int | None = None,
+    text_b_column: str | int | None = None,
     output_dir: str | os.PathLike[str] | None = None,
     base_model: str | None = None,
     **options: Unpack[TrainOptions],
@@ -125,7 +125,7 @@ def train(
         or a file with the same columns. None: a seeded tenth of the training data, or `dev_share`
         of it; `dev_share=0` trains on all of it, without a dev set. Taggers: None is without one.
         Masked words: a list of texts; None: `dev_files`, or `dev_share` of the sequences.
-      text_a_column, text_b_column: columns of DataFrames and files.
+      text_a_column, text_b_column: columns of DataFrames, by name, and of files, also by number.
       output_dir: None for a folder that is removed when the process ends.
       base_model: as for `load_base`.
       **options: settings of `run_classifier.py`, or of the command that trains the task:
@@ -139,7 +139,9 @@ def train(
     """
     if not isinstance(texts, str | os.PathLike):
         frames.check_arguments(texts, others, text_a_column, text_b_column)
-    given = Given(texts, labels, others, dev, (text_a_column, text_b_column))
+    columns = (text_a_column, text_b_column)
+    names = tuple(None if column is None else str(column) for column in columns)
+    given = Given(texts, labels, others, dev, names)
     return _train(given, task, dict(options), output_dir, base_model)
 
 

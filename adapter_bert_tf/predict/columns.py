@@ -44,7 +44,7 @@ def text_columns(
     choice, None for the columns of the training data. Raises `InputError` for missing columns.
     """
     settings = dict(zip(COLUMNS, (text_a, text_b), strict=True))
-    given = {name: column for name, column in settings.items() if column is not None}
+    given = {name: str(column) for name, column in settings.items() if column is not None}
     needed = list(settings)[: num_texts(config)]
     if given and list(given) != needed:
         raise Mismatch(
@@ -93,10 +93,10 @@ def reading_options(
     return {name: value for name, value in options.items() if name not in COLUMNS}
 
 
-def _find_column(setting: str, column: str | int, names: Sequence[str] | None) -> str | int:
+def _find_column(setting: str, column: str, names: Sequence[str] | None) -> str | int:
     if names is not None and column in names:
         return column
-    if is_number(str(column)) and (names is None or int(column) < len(names)):
+    if is_number(column) and (names is None or int(column) < len(names)):
         return int(column)
     raise NotFound(
         f"{setting}: there is no column {preview(column)}. Received: {_format_names(names)}",

@@ -15,17 +15,26 @@ def is_frame(value: Any) -> bool:
     return all(hasattr(value, name) for name in ("columns", "iloc", "assign"))
 
 
+def column_names(frame: Any) -> list[str]:
+    """The names of a frame's columns as texts; pandas numbers columns without names."""
+    return list(map(str, frame.columns))
+
+
 def require_unique(frame: Any, columns: Sequence[str | int]) -> None:
     """Raises `InputError` if two columns of a frame have one of these names."""
-    names = list(frame.columns)
+    names = column_names(frame)
     if duplicates := [c for c in columns if isinstance(c, str) and names.count(c) > 1]:
         raise InputError(f"The DataFrame has two columns {duplicates[0]!r}. Rename one of them.")
 
 
 def rows(frame: Any, columns: Sequence[str | int]) -> Iterator[tuple[str, ...]]:
-    """The texts of each row; a missing value becomes an empty text, with a warning."""
+    """The texts of each row, from columns by name as text or by number from 0.
+
+    A missing value becomes an empty text, with a warning.
+    """
     require_unique(frame, columns)
-    texts = [frame.iloc[:, c] if isinstance(c, int) else frame[c] for c in columns]
+    names = column_names(frame)
+    texts = [frame.iloc[:, c if isinstance(c, int) else names.index(c)] for c in columns]
     is_missing = map(any, zip(*(column.isna() for column in texts), strict=True))
     if missing := [str(number) for number, missing in enumerate(is_missing) if missing]:
         logging.warning(

@@ -107,8 +107,8 @@ class Predictor:
         texts: Any,
         others: str | Sequence[str] | None = None,
         adapter: str | Sequence[str] | None = None,
-        text_a_column: str | None = None,
-        text_b_column: str | None = None,
+        text_a_column: str | int | None = None,
+        text_b_column: str | int | None = None,
     ) -> Any:
         """Answers texts.
 
@@ -129,7 +129,7 @@ class Predictor:
         frames.check_arguments(texts, others, text_a_column, text_b_column)
         if frames.is_frame(texts):
             config = self._configs[self._one(adapter)]
-            names = list(texts.columns)
+            names = frames.column_names(texts)
             text_columns = columns.text_columns(config, names, text_a_column, text_b_column)
             kind = type_of(config)
             answers = self.stream(frames.rows(texts, text_columns), adapter)

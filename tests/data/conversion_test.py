@@ -19,6 +19,11 @@ CASES = {  # labels, names: expected.
         ["a", "b", "c"],
         np.array([[1, 0, 1], [0, 0, 0], [0, 1, 0]], np.float32),
     ),
+    "frozen sets and arrays": (
+        [frozenset("ac"), {"b": 1}.keys(), np.array(["b", "c"])],
+        ["a", "b", "c"],
+        np.array([[1, 0, 1], [0, 1, 0], [0, 1, 1]], np.float32),
+    ),
     "scores": ([1, 2.5, "3"], [], np.array([1, 2.5, 3], np.float32)),
 }
 WRONG = {  # labels, names: message.
@@ -28,6 +33,7 @@ WRONG = {  # labels, names: message.
     "labels in a text": ("aba", ["a", "b"], "invalid: 'aba'"),
     "no labels": (None, ["a", "b"], "invalid: labels"),
     "an unknown label": (["good", "Bad", "bad"], ["bad", "good"], "invalid: 'Bad'"),
+    "numbers of labels": (np.eye(3, dtype=int), ["0", "1"], "invalid: those that apply"),
     "one of a set": ([["a"], ["x"], []], ["a"], "invalid: 'x'"),
     "another number": ([1.0, 0.0, 0.5], ["0", "1"], "invalid: 0.5"),
     "one name twice": (["a", "a", "a"], ["a", "a"], "invalid: 'a'"),
@@ -60,6 +66,12 @@ def test_labels(case, encoder):
     assert found.dtype == expected.dtype
     np.testing.assert_array_equal(found, expected)
     np.testing.assert_array_equal(inputs["input_word_ids"], encoder.inputs(TEXTS)["input_word_ids"])
+
+
+def test_half_of_a_surrogate_pair_is_a_question_mark(encoder):
+    inputs, _ = abt.examples(encoder, ["a \ud83d", "b"], [1, 2], others=("\ud83d", "c"))
+    expected, _ = abt.examples(encoder, ["a ?", "b"], [1, 2], others=("?", "c"))
+    np.testing.assert_array_equal(inputs["input_word_ids"], expected["input_word_ids"])
 
 
 def test_pairs(encoder):

@@ -10,6 +10,8 @@ import pyarrow.parquet
 import pytest
 
 from adapter_bert_tf.data.examples import read_source
+from adapter_bert_tf.data.tables.blocks import read_blocks
+from adapter_bert_tf.data.tables.malformed_rows import RowFindings
 from adapter_bert_tf.runners.classification.table_files import own_files
 from adapter_bert_tf.task_types import table_type
 from adapter_bert_tf.tasks import own_task
@@ -55,6 +57,25 @@ def test_lists_are_several_labels(ending, tmp_path):
     rows = [{"text": "a", "labels": ["x", "y"]}, {"text": "b", "labels": []}]
     write(tmp_path, rows, ending)
     assert read(tmp_path, ending, "labels", "multi_label").labels == ["x|y", ""]
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+def test_a_label_of_several_is_not_divided(ending, tmp_path):
+    write(tmp_path, [{"text": "a", "labels": ["x"]}, {"text": "b", "labels": ["y|z", "x"]}], ending)
+    with raises_code("invalid: line 2: A label of several must not hold '|'"):
+        read(tmp_path, ending, "labels", "multi_label")
+
+
+def test_half_of_a_surrogate_pair_is_a_question_mark(tmp_path):
+    """Texts and labels that were cut within an emoji."""
+    write(
+        tmp_path, [{"text": "a \ud83d", "label": "x\ud83d"}, {"text": "b", "label": "y"}], "jsonl"
+    )
+    examples = read(tmp_path, "jsonl")
+    assert examples.text_a == ["a ?", "b"] and examples.labels == ["x?", "y"]
+    source = own_task("text", label="label", extension="jsonl").layouts[0]["train"]
+    blocks = read_blocks(source, str(tmp_path), RowFindings("train.jsonl"))
+    assert [cells for block in blocks for _, cells in block.rows] == [["a ?", "x?"], ["b", "y"]]
 
 
 MALFORMED = {

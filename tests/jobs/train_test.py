@@ -295,6 +295,10 @@ WRONG = {
         ),
         "invalid: 'b'",
     ),
+    "one column for both": (
+        lambda **f: abt.train(pandas.DataFrame({1: ["x"]}), 1, text_a_column=1, **f),
+        "invalid: names of others",
+    ),
     "no column": (
         lambda **f: abt.train(pandas.DataFrame({"a": ["x"]}), "a", **f),
         "invalid: text_a_column",
@@ -328,6 +332,30 @@ def test_texts_of_any_characters_and_pairs_become_the_same_table(tmp_path):
     task = own_task("text_a", "text_b", "label", extension="csv")
     examples = read_examples(task, folder, ["train"])["train"]
     assert examples.texts() == pairs and examples.labels == ["x", "1", "2", "y"]
+
+
+NUMBERED = {  # Names of columns of a frame: the text's, the label's.
+    "in their places": (0, 1),
+    "the label first": (1, 0),
+    "behind others": (3, 1),
+    "as text": ("1", "0"),
+    "one of them": (1, "how"),
+}
+
+
+@pytest.mark.parametrize("case", NUMBERED)
+def test_columns_of_frames_may_be_numbers(case, tmp_path):
+    text, label = NUMBERED[case]
+    rows = {"id": [7, 8], text: ["a cat", "a dog"], label: ["x", "y"]}
+    given = Given(pandas.DataFrame(rows), label, None, (["a sun"], ["x"]), (str(text), None))
+    data = python_tables.data_of(given, {})
+    for name, content in data.files.items():
+        storage.write_bytes(str(tmp_path / name), content)
+    columns = {name: data.settings[f"{name}_column"] for name in ("text_a", "label")}
+    task = own_task(columns["text_a"], None, columns["label"], extension="csv")
+    found = read_examples(task, str(tmp_path), ["train", "dev"])
+    assert found["train"].text_a == ["a cat", "a dog"] and found["train"].labels == ["x", "y"]
+    assert found["dev"].text_a == ["a sun"] and found["dev"].labels == ["x"]
 
 
 @pytest.mark.parametrize(

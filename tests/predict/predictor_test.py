@@ -147,6 +147,25 @@ def test_a_categorical_column_may_lack_a_text(pairs):
     assert list(pairs(frame.astype("category"))["probability_1"]) == expected
 
 
+FRAMES = {  # A frame with a column of texts and one of others: how they are named.
+    "columns are numbered": ([0, 1], {"text_a_column": 0, "text_b_column": 1}),
+    "in another order": ([1, 0], {"text_a_column": 1, "text_b_column": 0}),
+    "numbered further on": ([30, 20], {"text_a_column": 30, "text_b_column": "20"}),
+    "by number, without such a name": (["a", "b"], {"text_a_column": 0, "text_b_column": 1}),
+}
+
+
+@pytest.mark.parametrize("case", FRAMES)
+def test_columns_of_a_frame_may_be_numbers(case, pairs):
+    names, columns = FRAMES[case]
+    first, second = texts(3), texts(3, seed=1)
+    found = pairs(pandas.DataFrame(zip(first, second, strict=True), columns=names), **columns)
+    expected = pairs(first, second)
+    assert list(found["label"]) == [answer["label"] for answer in expected]
+    shares = [answer["probabilities"]["1"] for answer in expected]
+    np.testing.assert_allclose(found["probability_1"], shares, atol=1e-6)
+
+
 WRONG = {
     "no adapter": (lambda p: Predictor(base=BASE), "invalid: adapter"),
     "an unknown adapter": (lambda p: p("a", "b", adapter="x"), "invalid: 'mrpc'"),
@@ -161,6 +180,10 @@ WRONG = {
             pandas.DataFrame([["a", "b"]], columns=["x", "x"]), adapter="score", text_a_column="x"
         ),
         "invalid: 'x'",
+    ),
+    "columns without names": (
+        lambda p: p(pandas.DataFrame([["a", "b"]]), adapter="score"),
+        "missing: set text_a_column",
     ),
     "something else": (lambda p: p(7, adapter="score"), "invalid: a text, a list, or a DataFrame"),
     "columns of a list": (

@@ -65,7 +65,7 @@ def column_number(column, header, location):
         if f'"{column}"' in header:
             raise InputError(f"{message} If cells are quoted, pass quoted=True.", "quoted=True")
         raise InputError(f"{message} Check the name and delimiter.", "delimiter")
-    if number is not None and header.index(column) != number:
+    if number is not None and number < len(header) and header.index(column) != number:
         raise InputError(
             f"{location}: {preview(column)} is the name of column {header.index(column)} and "
             f"the number of another. Rename it. Received: {received}"

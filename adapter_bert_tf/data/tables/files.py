@@ -14,12 +14,12 @@ from absl import logging
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.data.tables.delimiters import is_blank, line_end, split_rows, utf16_hint
-from adapter_bert_tf.data.tables.indicator_columns import INDICATORS, is_indicators
+from adapter_bert_tf.data.tables.indicator_columns import INDICATORS, problem_of_labels
 from adapter_bert_tf.data.tables.malformed_rows import Rows
 from adapter_bert_tf.data.tables.rows import Row, cell_text, text_of, texts_of
 from adapter_bert_tf.data.tables.stream import OBJECTS, extension_of, open_table, table_format
 from adapter_bert_tf.errors import Damaged, InputError, Missing, NotFound, Unavailable
-from adapter_bert_tf.sanitize import truncate
+from adapter_bert_tf.sanitize import preview, truncate
 from adapter_bert_tf.tasks.task import Source
 
 
@@ -173,12 +173,14 @@ def object_cells(source: Source, header: Sequence[str], objects: Iterable[tuple[
     for path, row in objects:
         found = texts_of(row, texts)
         error = found if isinstance(found, str) else None
-        if not error and is_indicators(row.values.get(str(source.columns.label))):
-            raise InputError(
-                f"{path}, line {row.line}: {INDICATORS} Write their names, or a column of 0 and 1 "
-                "for each label, and name the columns: label_column=A,B",
-                "label_column=A,B",
-            )
+        labels = row.values.get(str(source.columns.label))
+        problem = None if error else problem_of_labels(labels)
+        if problem:
+            advice = f"Received: {preview(labels)}"
+            if problem == INDICATORS:
+                advice = "Write their names, or a column of 0 and 1 for each label, and name the "
+                advice += "columns: label_column=A,B"
+            raise InputError(f"{path}, line {row.line}: {problem} {advice}", "label_column=A,B")
         if error and not source.skip_bad_rows:
             raise InputError(
                 f"{path}, line {row.line}: {error} Correct this, or pass skip_bad_rows=True to "
@@ -191,7 +193,9 @@ def object_cells(source: Source, header: Sequence[str], objects: Iterable[tuple[
 
 
 def _cell(value: Any, is_text: bool) -> str:
-    return text_of(value) if is_text else cell_text(value)
+    """A cell of an object; half of a surrogate pair, as in texts that were cut, becomes `?`."""
+    text = text_of(value) if is_text else cell_text(value)
+    return text.encode("utf-8", "replace").decode()
 
 
 def _without_blank(path: str, rows: Rows) -> Rows:
@@ -212,12 +216,12 @@ def _unescape(cell: str) -> str:
 
 
 def _folder_rows(path: str, source: Source) -> Rows:
-    """One row for each file: its text, and the name of its folder as label."""
+    """One row for each file that is not hidden: its text, and the name of its folder as label."""
     rows: Rows = []
     for label in sorted(name.rstrip("/") for name in storage.listdir(path)):
         folder = os.path.join(path, label)
         if storage.isdir(folder):
-            for name in sorted(storage.listdir(folder)):
+            for name in sorted(n for n in storage.listdir(folder) if not n.startswith(".")):
                 file = os.path.join(folder, name)
                 rows.append(((file, 1), [_decode(file, _read(file), source.encodings), label]))
     return rows

@@ -1,6 +1,6 @@
-"""Labels of several columns of 0 and 1, and lists of 0 and 1 that are not labels."""
+"""Several labels of a row: columns of 0 and 1, lists, and lists of 0 and 1 that are not labels."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any
 
 from adapter_bert_tf.data.tables.columns import column_number
@@ -21,6 +21,23 @@ def is_indicators(value: Any) -> bool:
         return False
     values = [str(number).lower() for number in value]
     return len(set(values)) < len(values) and set(values) <= HAS.keys() - {""}
+
+
+def problem_of_labels(value: Any) -> str | None:
+    """Why a list is not the labels of a row, as a sentence; None for one that may be."""
+    if is_indicators(value):
+        return INDICATORS
+    if isinstance(value, list) and any(BETWEEN_LABELS in str(label) for label in value):
+        return f"A label of several must not hold {BETWEEN_LABELS!r}."
+    return None
+
+
+def is_several(value: Any) -> bool:
+    """Whether a value is a list, set or array of labels. Raises `InputError` for numbers."""
+    is_array = bool(getattr(value, "ndim", 0))
+    if is_array and value.dtype.kind in "biuf":
+        raise InputError(f"{INDICATORS} Received: {preview(value)}")
+    return isinstance(value, list | tuple | Set) or is_array
 
 
 def join_columns(

@@ -71,7 +71,7 @@ class TextEncoder(tf.Module):
           InputError: unless there are one or two lists of strings of equal length.
         """
         try:
-            columns = [tf.convert_to_tensor(column, tf.string) for column in texts]
+            columns = [_strings(column) for column in texts]
         except (TypeError, ValueError) as error:
             raise InputError(f"Texts must be strings. Received: {preview(texts)}") from error
         shapes = [tuple(column.shape) for column in columns]
@@ -166,6 +166,13 @@ class TextEncoder(tf.Module):
 def text_encoder(vocabulary: Vocabulary, max_seq_length: int) -> TextEncoder:
     """Returns a cached `TextEncoder`: the runs of a sweep share the traces, which take seconds."""
     return TextEncoder(vocabulary, max_seq_length)
+
+
+def _strings(column: tf.Tensor | Sequence[str]) -> tf.Tensor:
+    """Texts as a tensor; half of a surrogate pair, which TensorFlow refuses, is read as `?`."""
+    if isinstance(column, list | tuple):
+        column = [t.encode("utf-8", "replace") if isinstance(t, str) else t for t in column]
+    return tf.convert_to_tensor(column, tf.string)
 
 
 def _checked_length(max_seq_length: int) -> int:
