@@ -15,17 +15,27 @@ def is_frame(value: Any) -> bool:
     return all(hasattr(value, name) for name in ("columns", "iloc", "assign"))
 
 
+def names_of(frame: Any) -> list[str]:
+    """The names of the columns, as text: those of a table without a header are numbers."""
+    return list(map(str, frame.columns))
+
+
 def require_unique(frame: Any, columns: Sequence[str | int]) -> None:
     """Raises `InputError` if two columns of a frame have one of these names."""
-    names = list(frame.columns)
-    if duplicates := [c for c in columns if isinstance(c, str) and names.count(c) > 1]:
+    names = names_of(frame)
+    if duplicates := [c for c in columns if names.count(str(c)) > 1]:
         raise InputError(f"The DataFrame has two columns {duplicates[0]!r}. Rename one of them.")
 
 
 def rows(frame: Any, columns: Sequence[str | int]) -> Iterator[tuple[str, ...]]:
-    """The texts of each row; a missing value becomes an empty text, with a warning."""
+    """The texts of each row; a missing value becomes an empty text, with a warning.
+
+    A column is given by its name, or by its number from 0 if no name is equal to that.
+    """
     require_unique(frame, columns)
-    texts = [frame.iloc[:, c] if isinstance(c, int) else frame[c] for c in columns]
+    names = names_of(frame)
+    places = [names.index(str(c)) if str(c) in names else int(c) for c in columns]
+    texts = [frame.iloc[:, place] for place in places]
     is_missing = map(any, zip(*(column.isna() for column in texts), strict=True))
     if missing := [str(number) for number, missing in enumerate(is_missing) if missing]:
         logging.warning(

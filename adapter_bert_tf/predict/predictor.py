@@ -107,8 +107,8 @@ class Predictor:
         texts: Any,
         others: str | Sequence[str] | None = None,
         adapter: str | Sequence[str] | None = None,
-        text_a_column: str | None = None,
-        text_b_column: str | None = None,
+        text_a_column: str | int | None = None,
+        text_b_column: str | int | None = None,
     ) -> Any:
         """Answers texts.
 
@@ -117,7 +117,8 @@ class Predictor:
             DataFrame. A tagger also takes lists of words, even as rows of a DataFrame.
           others: the second text of each, where the adapter reads pairs; the contexts of questions.
           adapter: name of the adapter, or one name for each row. None: there is only one.
-          text_a_column, text_b_column: of a DataFrame. None: as the adapter was trained.
+          text_a_column, text_b_column: of a DataFrame, by name or by number from 0. None: as the
+            adapter was trained.
 
         Returns:
           a dict for one text, a list of them for a list; for a DataFrame a copy with more columns.
@@ -129,8 +130,8 @@ class Predictor:
         frames.check_arguments(texts, others, text_a_column, text_b_column)
         if frames.is_frame(texts):
             config = self._configs[self._one(adapter)]
-            names = list(texts.columns)
-            text_columns = columns.text_columns(config, names, text_a_column, text_b_column)
+            given = [None if c is None else str(c) for c in (text_a_column, text_b_column)]
+            text_columns = columns.text_columns(config, frames.names_of(texts), *given)
             kind = type_of(config)
             answers = self.stream(frames.rows(texts, text_columns), adapter)
             return frames.with_answers(texts, map(kind.cells, answers), kind.columns(config))

@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 
 import adapter_bert_tf as abt
+from adapter_bert_tf.predict import frames
 from adapter_bert_tf.predict.predictor import Predictor
 from adapter_bert_tf.predict.tables import AT_ONCE
 from adapter_bert_tf.task_types.batched_inference import class_logits
@@ -139,6 +140,28 @@ def test_a_data_frame_keeps_its_columns(pairs):
     assert series == expected
     with raises_code("invalid", "predict_file"):
         pairs.predict_file(frame, "answers.csv")
+
+
+NUMBERS = {  # The names of the columns, and which ones are given.
+    "names that are numbers": ([3, 4], (3, 4)),
+    "as text": ([3, 4], ("3", "4")),
+    "in another order": ([1, 0], (1, 0)),
+    "numbers of columns": (["x", "y"], (0, 1)),
+    "some of these": (["x", 2], ("x", 2)),
+}
+
+
+@pytest.mark.parametrize("case", NUMBERS)
+def test_columns_with_numbers(case, pairs):
+    names, given = NUMBERS[case]
+    both = texts(3), texts(3, seed=1)
+    frame = pandas.DataFrame(dict(zip(names, both, strict=True)))
+    found = pairs(frame, text_a_column=given[0], text_b_column=given[1])
+    expected = [answer["probabilities"]["1"] for answer in pairs(*both)]
+    assert list(found["probability_1"]) == expected
+    assert list(frames.rows(frame, given)) == list(zip(*both, strict=True))  # As `train` does.
+    with raises_code("missing: text_a_column", str(names[0])):
+        pairs(frame)
 
 
 def test_a_categorical_column_may_lack_a_text(pairs):
