@@ -23,8 +23,10 @@ from adapter_bert_tf.beam.rows import (
     in_parallel,
     open_rows,
 )
-from adapter_bert_tf.beam.shards import ENDINGS, PARTS, Shards
+from adapter_bert_tf.beam.shards import ENDINGS, OBJECTS, PARTS, Shards
+from adapter_bert_tf.beam.text_rows import TEXT
 from adapter_bert_tf.beam.workers import local_options, local_runner
+from adapter_bert_tf.data.tables.stream import extension_of
 from adapter_bert_tf.errors import (
     Conflict,
     Damaged,
@@ -155,7 +157,7 @@ def _check_tables(job: Job, files: Sequence[InputFile]) -> None:
     """Raises `InputError` if the beginnings of the tables show that their columns differ."""
     first: tuple[str, Any] | None = None
     for file, columns in zip(files, in_parallel(lambda f: _columns(job, f), files), strict=True):
-        if columns is None or file.path.removesuffix(".gz").endswith((".jsonl", ".txt")):
+        if columns is None or extension_of(file.path) in (OBJECTS, TEXT):
             continue
         if first is None:
             first = file.name, columns

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import csv
 import dataclasses
 import gzip
@@ -67,21 +68,32 @@ class _Lines(Iterator[str]):
     def go_to(self, place: Place) -> None:
         """Makes the line at a place the next one."""
         self._file.seek(place.offset)
-        self.place, self._parts = place, list[bytes]()
+        self.place, self._parts = place, collections.deque[bytes]()
         self.begin()
 
     def begin(self) -> None:
-        """A row begins with the next line; `second` becomes the place behind this line."""
-        self._begin = self.second = self.place
+        """A row begins with the next line."""
+        self._begin = self._second = self.place
+        self._later = list[bytes]()  # Lines of the row behind its first one.
+
+    def retry(self) -> None:
+        """Makes the second line of the row the next one.
+
+        The file is not read again: a packed one would be unpacked from its beginning.
+        """
+        self._parts.extendleft(reversed(self._later))
+        self.place, self._later = self._second, []
 
     def __next__(self) -> str:
         is_first = self.place == self._begin
-        line = self._parts.pop(0) if self._parts else self._read()
+        line = self._parts.popleft() if self._parts else self._read()
         is_marked = self.place.offset == 0 and line.startswith(MARK)
         self.place = Place(self.place.offset + len(line), self.place.line + 1)
-        self.second = self.place if is_first else self.second
-        if len(line) > LONGEST:
-            self._skip_line(line, is_first)
+        if not is_first:
+            self._later.append(line)
+        elif len(line) > LONGEST:
+            self._skip_line(line)
+        self._second = self.place if is_first else self._second
         if self.place.offset - self._begin.offset > LONGEST:
             raise _TooLong
         return self._decoded(line.removeprefix(MARK) if is_marked else line)
@@ -91,7 +103,8 @@ class _Lines(Iterator[str]):
         if not line:
             raise StopIteration
         if self._quoted and b"\r" in line:  # Which ends a line also without a line feed.
-            line, *self._parts = re.split(rb"(?<=\r)(?!\n|\Z)", line)
+            line, *others = re.split(rb"(?<=\r)(?!\n|\Z)", line)
+            self._parts.extend(others)
         return line
 
     def _decoded(self, line: bytes) -> str:
@@ -100,11 +113,10 @@ class _Lines(Iterator[str]):
         except UnicodeDecodeError:
             return line.decode(self._encoding, "surrogateescape")
 
-    def _skip_line(self, line: bytes, is_first: bool) -> None:
+    def _skip_line(self, line: bytes) -> None:
         """Goes behind a line that is too long."""
         while not line.endswith(b"\n") and (line := self._file.readline(LONGEST)):
             self.place = Place(self.place.offset + len(line), self.place.line)
-        self.second = self.place if is_first else self.second
 
 
 def _is_objects(form: TableFormat) -> bool:
@@ -205,7 +217,7 @@ class TextRows:
                 yield place, cells, ""
                 continue
             yield place, [], error
-            lines.go_to(lines.second)
+            lines.retry()
             reader = self._reader()
 
     def _reader(self) -> Iterator[list[str]]:

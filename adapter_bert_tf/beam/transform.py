@@ -18,6 +18,7 @@ from adapter_bert_tf.data.tables.rows import Row
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.predict.predictor import Folder
 from adapter_bert_tf.predict.tables import AT_ONCE
+from adapter_bert_tf.predict.writing import unused_names
 from adapter_bert_tf.sanitize import preview
 
 BAD = "bad"  # Tag of the rows without an answer.
@@ -155,10 +156,22 @@ def _fields(element_type: Any, adapters: Adapters) -> list[tuple[str, Any]]:
     if row_type is None:
         return []
     fields = list(row_type._fields)
-    names = adapters.answer_names([name for name, _ in fields])
+    names = field_names(adapters, [name for name, _ in fields])
     # `str | None` would be a pickle to Beam, which SQL and connectors cannot read.
     types = [(new, Optional[type_of_column(name)]) for name, new in names.items()]  # noqa: UP045
     return fields + types
+
+
+def field_names(adapters: Adapters, taken: Sequence[str]) -> dict[str, str]:
+    """As `Adapters.answer_names`, for rows with a schema.
+
+    Their names are identifiers: `_` replaces all else, such as the space in `probability_not good`.
+    """
+    names = dict[str, str]()
+    for name, new in adapters.answer_names(taken).items():
+        field = "".join(c if f"_{c}".isidentifier() else "_" for c in new)
+        (names[name],) = unused_names([field], [*taken, *names.values()])
+    return names
 
 
 def _as_field(cell: Any) -> Any:
@@ -192,7 +205,7 @@ class _Add(beam.DoFn):
 
     def __init__(self, adapters, bad_rows):
         self._adapters, self._bad_rows = adapters, bad_rows
-        self._names = {}
+        self._names = {}  # Of the last row.
         self._metrics = Metrics()
 
     def process(self, pair):
@@ -208,12 +221,13 @@ class _Add(beam.DoFn):
                 "`Score(...).with_bad_rows()` returns such rows, too."
             )
         values = values_of(row)
-        taken = tuple(values)
-        if taken not in self._names:
-            self._names = {taken: self._adapters.answer_names(taken)}
-        names = self._names[taken]
+        is_dict, taken = isinstance(row, Mapping), tuple(values)
+        if (is_dict, taken) not in self._names:
+            names_of = Adapters.answer_names if is_dict else field_names
+            self._names = {(is_dict, taken): names_of(self._adapters, taken)}
+        names = self._names[is_dict, taken]
         cells = {new: answered.cells.get(name) for name, new in names.items()}
-        if isinstance(row, Mapping):
+        if is_dict:
             yield values | cells
             return
         yield beam.Row(**values, **{name: _as_field(cell) for name, cell in cells.items()})

@@ -1,10 +1,16 @@
 """How a table is read for an adapter, and which of its columns hold the texts."""
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from adapter_bert_tf.data.tables.delimiters import actual_encoding, warn_of_encoding
-from adapter_bert_tf.data.tables.stream import OBJECTS, extension_of
+from adapter_bert_tf.data.tables.stream import (
+    OBJECTS,
+    extension_of,
+    table_format,
+    with_found_delimiter,
+)
 from adapter_bert_tf.errors import Mismatch, Missing, NotFound
 from adapter_bert_tf.predict.inputs import Row, listed
 from adapter_bert_tf.sanitize import preview
@@ -78,8 +84,8 @@ def reading_options(
 ) -> dict[str, Any]:
     """Options of `tables.answer_file`: those of the adapter's table, and the user's in their place.
 
-    `given` are the user's options and text columns; None: as in the adapter's table. Warns of
-    options that differ from the adapter's.
+    `given` are the user's options and text columns; None: as in the adapter's table, or as the file
+    itself shows. Warns of options that differ from the adapter's.
     """
     table = config.get("table", {})
     # Objects have no header, delimiter or quotes.
@@ -90,6 +96,10 @@ def reading_options(
         options["encoding"] = actual_encoding(path, recorded["encoding"])
         if options["encoding"] != recorded["encoding"]:
             warn_of_encoding(path, recorded["encoding"])
+    if "delimiter" in recorded and given.get("delimiter") is None:
+        form = table_format(path, **{name: options[name] for name in FORMAT if name in options})
+        with contextlib.suppress(OSError):  # Reading the file raises the error.
+            options["delimiter"] = with_found_delimiter(path, form).delimiter
     return {name: value for name, value in options.items() if name not in COLUMNS}
 
 

@@ -117,7 +117,8 @@ class Predictor:
             DataFrame. A tagger also takes lists of words, even as rows of a DataFrame.
           others: the second text of each, where the adapter reads pairs; the contexts of questions.
           adapter: name of the adapter, or one name for each row. None: there is only one.
-          text_a_column, text_b_column: of a DataFrame. None: as the adapter was trained.
+          text_a_column, text_b_column: of a DataFrame, by name or by number from 0. None: as the
+            adapter was trained.
 
         Returns:
           a dict for one text, a list of them for a list; for a DataFrame a copy with more columns.

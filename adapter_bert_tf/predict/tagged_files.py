@@ -1,6 +1,5 @@
 """Files of words that are already split, with their predicted tags as one more column or key."""
 
-import gzip
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,6 +21,7 @@ from adapter_bert_tf.errors import Conflict, InputError, NotFound, Unsupported
 from adapter_bert_tf.output.atomic import replace_file
 from adapter_bert_tf.permissions import denied_as_input_error
 from adapter_bert_tf.predict.tables import AT_ONCE, require_other_file
+from adapter_bert_tf.predict.writing import open_text
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store.multitask import is_several
 from adapter_bert_tf.task_types import TASK_TYPES, type_of
@@ -168,9 +168,8 @@ def answer_words(
                 row_progress.add(AT_ONCE)
             yield answer | {"tags": list(from_iob2(answer["tags"], scheme))}
 
-    opened: Any = gzip.open if output.endswith(".gz") else open
-    options = {"encoding": "utf-8", "errors": "backslashreplace", "newline": ""}
-    with replace_file(output, overwrite) as place, opened(place, "wt", **options) as file:
+    is_packed = output.endswith(".gz")
+    with replace_file(output, overwrite) as place, open_text(place, is_packed) as file:
         file.writelines(_lines(path, output, form, answers()))
     return count
 

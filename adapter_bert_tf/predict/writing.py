@@ -8,7 +8,7 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import IO, Any, Protocol
 
-from adapter_bert_tf.data.tables.rows import Row, column_keys
+from adapter_bert_tf.data.tables.rows import Row, cell_text, column_keys
 from adapter_bert_tf.data.tables.stream import TableFormat
 from adapter_bert_tf.errors import Unsupported
 from adapter_bert_tf.sanitize import preview
@@ -57,7 +57,7 @@ def open_writer(
     path: str, file_format: TableFormat, table: Head, new_names: Sequence[str]
 ) -> Iterator[Writer]:
     """Yields a writer of the rows of a table, locally; `new_names` are those of the new cells."""
-    with _open_text(path, file_format.gzipped) as file:
+    with open_text(path, file_format.gzipped) as file:
         if file_format.extension == ".jsonl":
             yield _ObjectWriter(file, new_names)
         else:
@@ -65,7 +65,7 @@ def open_writer(
 
 
 @contextlib.contextmanager
-def _open_text(path: str, gzipped: bool) -> Iterator[IO[str]]:
+def open_text(path: str, gzipped: bool) -> Iterator[IO[str]]:
     """Opens a file to write; equal texts become equal bytes, also packed."""
     options: Any = {"encoding": "utf-8", "errors": "backslashreplace", "newline": ""}
     if not gzipped:
@@ -131,7 +131,7 @@ class _CellWriter:
         return surplus_keys(row, self._columns) or self._unwritable(self._own(row))
 
     def write(self, row: Row, new: Sequence[Any]) -> None:
-        self._write([*self._own(row), *map(_answer_cell, new)])
+        self._write([*self._own(row), *map(_cell, new)])
 
     def _own(self, row: Row) -> list[str]:
         """The values of a row as texts, in the order of the table's columns."""
@@ -157,13 +157,7 @@ class _CellWriter:
 
 
 def _cell(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    return "" if value is None else json.dumps(value, default=str)
-
-
-def _answer_cell(value: Any) -> Any:
-    """A value of an answer; lists and dicts as JSON."""
+    """A value of a row or an answer; lists and dicts as JSON."""
     if isinstance(value, list | dict):
-        return json.dumps(value, ensure_ascii=False)
-    return "" if value is None else value
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return cell_text(value)

@@ -330,6 +330,14 @@ def test_empty_files_of_objects_are_no_damage(tmp_path):
     assert summary["rows"] == 1 and summary["parts"] == 2 and not summary["damaged_files"]
 
 
+def test_objects_of_files_may_have_other_keys(tmp_path):
+    for name, key in (("a.jsonl", "x"), ("b.JSONL", "y"), ("c.JSONL.gz", "z")):
+        write_lines(tmp_path / "in" / name, dict.fromkeys(COLUMNS, "a") | {key: 1})
+    packed_file = tmp_path / "in" / "c.JSONL.gz"
+    packed_file.write_bytes(gzip.compress(packed_file.read_bytes()))
+    assert score(tmp_path / "in", tmp_path / "out")["rows"] == 3
+
+
 def test_texts_become_tables_with_a_header(tmp_path):
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.txt").write_text("x, y\nz\n")

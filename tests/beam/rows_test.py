@@ -94,6 +94,24 @@ FORMS = {
 }
 
 
+def test_open_quotes_do_not_read_a_file_again(tmp_path):
+    """A packed file would be unpacked from its beginning for each of them."""
+    places = []
+
+    class File(io.BytesIO):
+        def seek(self, place, whence=0):
+            places.append(place)
+            return super().seek(place, whence)
+
+    content = b"id,text\n" + (b'1,"x\n' + b"2,y\n" * 50) * 20
+    path = str(put(tmp_path, "a.csv", content))
+    rows = text_rows.TextRows(path, table_format(path), File(content))
+    layout = rows.layout()
+    read = [row for _, row in rows.read(layout, layout.start)]
+    assert len(read) == 20 * 51 and sum(row.error is not None for row in read) == 20
+    assert len(places) <= 3
+
+
 @pytest.mark.parametrize("packed", ["", ".gz"])
 @pytest.mark.parametrize("case", FORMS)
 def test_rows(case, packed, tmp_path):

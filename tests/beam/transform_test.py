@@ -11,6 +11,7 @@ from apache_beam.testing.util import assert_that
 import adapter_bert_tf as abt
 from adapter_bert_tf.beam.workers import local_runner
 from adapter_bert_tf.predict.predictor import Predictor
+from adapter_bert_tf.store import load_adapter, save_adapter
 from tests.beam.job_test import COLUMNS, pairs
 from tests.predict.predictor_test import BASE, PAIRS, SCORES
 from tests.refusals import raises_code
@@ -127,6 +128,24 @@ def test_lists_of_a_schema_are_texts_of_json(tmp_path):
         scored = typed | abt.beam.Score(tmp_path / "names", base=BASE) | beam.Reshuffle()
         words = scored | beam.Map(lambda row: json.loads(row.words))
         assert_that(words, check_equal([["the", "cat"]]))
+
+    run(build)
+
+
+def test_the_columns_of_a_schema_are_identifiers(tmp_path):
+    saved = load_adapter(PAIRS)
+    save_adapter(tmp_path / "a", saved.config | {"labels": ["so, so", "so. so"]}, saved.weights)
+    names = ["id", *COLUMNS, "label", "probability_so__so", "predicted_probability_so__so"]
+    row = Pair("1", "a", "b")
+    answer = Predictor(tmp_path / "a", base=BASE)(*row[1:])
+
+    def build(pipeline):
+        typed = pipeline | beam.Create([row]).with_output_types(Pair)
+        columns = dict(zip(("text_a_column", "text_b_column"), COLUMNS, strict=True))
+        scored = typed | abt.beam.Score(tmp_path / "a", base=BASE, **columns) | beam.Reshuffle()
+        values = scored | beam.Map(lambda row: row._asdict())
+        found = [*row, answer["label"], *map(pytest.approx, answer["probabilities"].values())]
+        assert_that(values, check_equal([dict(zip(names, found, strict=True))]))
 
     run(build)
 

@@ -138,7 +138,7 @@ DAMAGE = {
     ),
     "another width": (
         _edit("adapter_config.json", lambda v: v.update(hidden_size=768)),
-        "unsupported: 768",
+        "unsupported: own (base_model). Received: 768",
     ),
     "compacter": (
         _edit("adapter_config.json", lambda v: v["config"].update(phm_layer="other")),

@@ -104,7 +104,7 @@ REFUSED = {
     "another base": (
         {},
         tensors() | {QUERY.format(0, "A"): np.zeros((2, 24), "f4")},
-        "invalid: lora_a",
+        "invalid: trained on (base_model)?",
     ),
     "no head": (
         {},

@@ -69,6 +69,25 @@ def test_a_file_in_utf8_is_read_so(content, given, encoding, tmp_path, caplog):
     assert ("UTF-8" in caplog.text) == (encoding == "utf-8")
 
 
+SHOWN = {
+    "as recorded": ("a.csv", "a;b\n", {}, ";"),
+    "in one column": ("a.csv", "a\n", {}, ";"),
+    "commas": ("a.csv", "a,b\n1,2\n", {}, ","),
+    "tabs": ("a.tsv", "a\tb\n1\t2\n", {}, "\t"),
+    "commas, but the user says others": ("a.csv", "a,b\n1,2\n", {"delimiter": ";"}, ";"),
+}
+
+
+@pytest.mark.parametrize("case", SHOWN)
+def test_the_delimiter_is_the_one_that_the_file_shows(case, tmp_path, caplog):
+    name, content, given, delimiter = SHOWN[case]
+    (tmp_path / name).write_text(content)
+    recorded = {"text_a_column": "a", "header": True, "delimiter": ";"}
+    assert merged(recorded, str(tmp_path / name), **given)["delimiter"] == delimiter
+    assert ("(delimiter)" in caplog.text) == (delimiter != ";")
+    assert merged(recorded, str(tmp_path / "none.csv"))["delimiter"] == ";"
+
+
 @pytest.fixture(scope="module")
 def adapter(tmp_path_factory):
     """Of a table without a header, with semicolons and quotes, in latin-1."""

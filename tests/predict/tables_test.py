@@ -1,6 +1,8 @@
 """Files are answered row by row: all columns kept, whole or not at all."""
 
 import csv
+import datetime
+import decimal
 import gzip
 import io
 import json
@@ -73,6 +75,28 @@ def test_every_form_is_read_and_written(case, ending, packed, tmp_path):
     assert texts[0] == "x" and len(texts) == 2 and str(rows[1]["id"]) == "2"
     assert float(rows[0]["probability_no"]) == 1 / 8
     assert os.listdir(tmp_path).count(source.name) == 1 and len(os.listdir(tmp_path)) == 2
+
+
+VALUES = {  # A value of Parquet, and the cell.
+    "a date": (datetime.date(2020, 1, 2), "2020-01-02"),
+    "a time of a day": (datetime.datetime(2020, 1, 2, 3), "2020-01-02 03:00:00"),
+    "a decimal": (decimal.Decimal("1.50"), "1.50"),
+    "bytes that are no text": (b"\xff", "b'\\xff'"),
+    "a number": (0.5, "0.5"),
+    "a list": (["é", "b"], '["é", "b"]'),
+    "an object": ({"a": datetime.date(2020, 1, 2)}, '{"a": "2020-01-02"}'),
+    "nothing": (None, ""),
+}
+
+
+def test_values_of_parquet_as_cells(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow.parquet")
+    columns = {name: [value] for name, (value, _) in VALUES.items()} | {"text": ["x"]}
+    pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "a.parquet")
+    assert answer(tmp_path / "a.parquet", tmp_path / "b.csv") == 1
+    (row,) = csv.DictReader(io.StringIO(written(tmp_path / "b.csv")))
+    assert {name: row[name] for name in VALUES} == {n: cell for n, (_, cell) in VALUES.items()}
 
 
 def test_without_a_header_and_by_number(tmp_path):

@@ -53,6 +53,13 @@ def test_the_scheme_and_the_delimiter_are_those_of_the_file(answered):
     assert (count, text) == (2, "cat\tN\tB-PET\ndog\tN\tL-PET\n\nmat\tA\tO\n")
 
 
+def test_packed_files_have_equal_bytes(answered, tmp_path):
+    packed = [
+        answered("a.tsv", TABS, name) and tmp_path / name for name in ("b.tsv.gz", "c.tsv.gz")
+    ]
+    assert packed[0].read_bytes() == packed[1].read_bytes()
+
+
 def test_columns_become_objects_and_objects_columns(answered):
     _, text = answered("a.tsv", TABS, "b.jsonl")
     rows = [json.loads(line) for line in text.splitlines()]

@@ -15,6 +15,7 @@ from adapter_bert_tf.store import SavedAdapter, contents
 from adapter_bert_tf.store.combining.combine import average
 from tests import support
 from tests.interop.adapterhub_parity_test import BASE
+from tests.refusals import raises_code
 
 PLACED = {"ranks": {"layer_0/query": 3}, "alphas": {"layer_1/value": 5.0}}
 LORAS = {
@@ -239,3 +240,18 @@ def test_as_pefts_weighted_adapters(case, base):
         kernel = combined[f"bert/encoder/layer_{layer}/attention/self/{name}/kernel"]
         expected = module.get_delta_weight("both").detach().numpy().T
         np.testing.assert_allclose(kernel, expected, atol=1e-6, err_msg=place)
+
+
+def test_fields_that_an_earlier_version_did_not_record(base):
+    now, before = made(base, PRESETS["houlsby"])
+    config = {
+        key: {**value} if isinstance(value, dict) else value for key, value in now.config.items()
+    }
+    config["tuning"] |= {"top_k": 2}
+    del config["adapter"]["depth"], config["base"]["layer_norms_sha256"]
+    before = SavedAdapter(config, before.weights)
+    for pair in ([now, before], [before, now]):
+        assert average(pair).weights.keys() == now.weights.keys()
+    config["base"]["layer_norms_sha256"] = "0" * 64
+    with raises_code("mismatch", "['base']"):
+        average([now, before])

@@ -55,7 +55,8 @@ def import_adapter(
     hidden_size, depth = base.config.hidden_size, base.config.num_layers
     model_type, width = file_config.get("model_type"), file_config.get("hidden_size")
     require(model_type == "bert", "model_type must be 'bert'", model_type)
-    require(width == hidden_size, f"hidden_size must be {hidden_size}, the base's", width)
+    message = f"hidden_size must be {hidden_size}, the base's. Give the adapter's own (base_model)"
+    require(width == hidden_size, message, width, "base_model")
     name, options = str(file_config.get("name")), file_config.get("config")
     require_sound(isinstance(options, dict), "config must be an object", options)
     version = str(file_config["version"]) if "version" in file_config else None

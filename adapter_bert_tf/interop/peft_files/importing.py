@@ -132,5 +132,6 @@ def _check_shapes(config: dict[str, Any], weights: dict[str, np.ndarray]) -> Non
         name = min(different)
         raise InputError(
             f"PEFT: {name} must be of shape {expected.get(name)} with this base. Received: "
-            f"{given.get(name)}"
+            f"{given.get(name)}. Is it the base that the adapter was trained on (base_model)?",
+            "base_model",
         )

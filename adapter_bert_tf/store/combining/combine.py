@@ -1,6 +1,7 @@
 """Averages of adapters, and adapters without their lowest layers."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from adapter_bert_tf.errors import Conflict, InputError, Mismatch
 from adapter_bert_tf.output.provenance import installed_versions
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import contents
+from adapter_bert_tf.store.checks import NORMS
 from adapter_bert_tf.store.combining import arithmetic
 from adapter_bert_tf.store.derivation import adapter_source, derive
 from adapter_bert_tf.store.directory import SavedAdapter
@@ -63,13 +65,7 @@ def average(
     _check_options(len(adapters), method, shares, density)
     first, *others = [unmeasured(saved.config) for saved in adapters]
     for other in others:
-        differences = [k for k in (*SHAPE_KEYS, *OPTIONAL_KEYS) if other.get(k) != first.get(k)]
-        if differences:
-            key = differences[0]
-            raise Mismatch(
-                f"Only adapters of one shape and base can be averaged; these differ in "
-                f"{differences}: {preview(first.get(key))} and {preview(other.get(key))}"
-            )
+        _check_same_shape(first, other)
     adapter, weights = contents.adapter_of(first), dict[str, np.ndarray]()
     if adapter is not None:
         options = arithmetic.options_for(method, len(adapters), shares, density, seed)
@@ -87,6 +83,25 @@ def average(
     if any(saved.config.get(key) != first.get(key) for saved in adapters for key in SPLIT_KEYS):
         config |= {"fold": MIXED_SPLITS, "split_seed": None}
     return SavedAdapter(config, weights, adapters[0].members)
+
+
+def _check_same_shape(first: Mapping[str, Any], other: Mapping[str, Any]) -> None:
+    """Raises `Mismatch` for two configs of different shapes or bases.
+
+    A field that an earlier version did not record has its default, or is not known.
+    """
+    one, two = ({key: c.get(key) for key in (*SHAPE_KEYS, *OPTIONAL_KEYS)} for c in (first, other))
+    for values, config in ((one, first), (two, other)):
+        values["tuning"] = contents.tuning_of(config)
+        values["adapter"] = contents.adapter_of(config)
+    if None in (first["base"].get(NORMS), other["base"].get(NORMS)):
+        one["base"], two["base"] = ({**c["base"], NORMS: None} for c in (first, other))
+    if differences := [key for key in one if one[key] != two[key]]:
+        key = differences[0]
+        raise Mismatch(
+            f"Only adapters of one shape and base can be averaged; these differ in "
+            f"{differences}: {preview(one[key])} and {preview(two[key])}"
+        )
 
 
 def _check_options(count: int, method: str, shares: Sequence[float], density: float) -> None:
