@@ -22,6 +22,7 @@ python3 -m venv "$folder/venv"
 "$folder/venv/bin/pip" install --quiet --no-compile qwix==0.1.8 flax==0.12.8 jax==0.10.2 2> /dev/null
 export JAX_PLATFORMS=cpu
 cat > "$folder/find.py" <<'PYTHON'
+import functools
 import sys
 from importlib.metadata import version
 
@@ -83,13 +84,13 @@ def errors(*models):
 print(", ".join(f"{name} {version(name)}" for name in ("qwix", "flax", "jax")) + "; errors of the scores")
 failed, fixed = False, []
 for name, new in LAYERS.items():
-    first, after = errors(lambda: quantized(new), new)
-    plain, then = errors(new, lambda: quantized(new))
-    fixed.append(errors(lambda: quantized(new, disable_jit=True), new))
+    first, after = errors(functools.partial(quantized, new), new)
+    plain, then = errors(new, functools.partial(quantized, new))
+    fixed.append(errors(functools.partial(quantized, new, disable_jit=True), new))
     print(f"{name}: quantized {first:.2f}%, float after it {after:.2f}%;", end=" ")
     print(f"float {plain:.2f}%, quantized after it {then:.2f}%")
     failed |= tuple(value > 0.1 for value in (first, after, plain, then)) != WRONG[name]
-first, after = (", ".join(f"{value:.2f}%" for value in values) for values in zip(*fixed))
+first, after = (", ".join(f"{value:.2f}%" for value in values) for values in zip(*fixed, strict=True))
 print(f"with disable_jit=True: {first}, float after it {after}")
 failed |= any(pair[0] < 0.1 or pair[1] > 0.1 for pair in fixed)
 sys.exit(failed)
