@@ -35,7 +35,8 @@ MEASURES = {
     "predict": ("`predict` of one text, s", False),
 }
 ONLY_OURS = ("start", "predict")
-STEPS, TIMES = {"mrpc": 32, "cola": 32}, 2
+STEPS, TIMES, PAIRS = {"mrpc": 24, "cola": 32}, 2, 200
+WARMUP, COUNTED = 5, 15  # Steps of equal shapes.
 ISA = {
     "ONEDNN_MAX_CPU_ISA": "AVX2",
     "ATEN_CPU_CAPABILITY": "avx2",
@@ -62,7 +63,7 @@ def measure(what: str, system: str, data_dir: str) -> dict[str, float]:
     if what == "step":
         return {"value": costs.BATCH / (_our_step(56) if is_ours else _peer_step(56))}
     if what == "latency":
-        pairs = predicting.dev_set("mrpc", f"{folder}/MRPC").texts()
+        pairs = predicting.dev_set("mrpc", f"{folder}/MRPC").texts()[:PAIRS]
         value = (costs._latency if is_ours else costs._latency_of_peer)(pairs)
         return {"value": value}
     if what == "scoring":
@@ -90,7 +91,7 @@ def _our_step(length: int) -> float:
     loop.compile_model(model, loop.TrainingSettings(1000, costs.BATCH, 1e-3))
     batches = iter(costs._batches(base.config.vocab_size, length, 1000))
     step = model.make_train_function()
-    return statistics.median(measuring.time_calls(lambda: step(batches), 5, 25)) / 1000
+    return statistics.median(measuring.time_calls(lambda: step(batches), WARMUP, COUNTED)) / 1000
 
 
 def _peer_step(length: int) -> float:
@@ -109,8 +110,10 @@ def _peer_step(length: int) -> float:
             yield dict(inputs)
 
     times = [time.perf_counter()]
-    times += [time.perf_counter() for _ in peer.train(model, forever(), 30, 1e-3)]
-    return statistics.median(after - before for before, after in itertools.pairwise(times[5:]))
+    steps = peer.train(model, forever(), WARMUP + COUNTED, 1e-3)
+    times += [time.perf_counter() for _ in steps]
+    counted = itertools.pairwise(times[WARMUP:])
+    return statistics.median(after - before for before, after in counted)
 
 
 def _predict() -> float:
