@@ -1,5 +1,6 @@
 """Bounded parsing and printing of untrusted text; imports nothing from this package."""
 
+import functools
 import json
 import math
 import re
@@ -80,6 +81,26 @@ def parse_json(content: str | bytes, distinct: bool = False) -> Any:
         )
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
+
+
+def format_json(value: Any, ascii_only: bool = False) -> str:
+    """Formats a value of a table as JSON: NaN and infinities, which JSON lacks, as null.
+
+    Dates, decimals and other values of Parquet are their texts.
+    """
+    dump = functools.partial(json.dumps, ensure_ascii=ascii_only, default=str)
+    try:
+        return dump(value, allow_nan=False)
+    except ValueError:
+        return dump(_finite(value))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _finite(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _parse_int(digits: str) -> int:

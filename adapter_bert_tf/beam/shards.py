@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -19,6 +18,7 @@ from adapter_bert_tf.data.tables.stream import TableFormat, import_pyarrow, outp
 from adapter_bert_tf.output.atomic import replace_file
 from adapter_bert_tf.output.records import read_record, write_record
 from adapter_bert_tf.predict.writing import Writer, open_writer, surplus_keys, unused_names
+from adapter_bert_tf.sanitize import format_json
 
 # Beam, Spark and others read no file whose name, or folder, begins with an underscore.
 PARTS, BAD_ROWS = "_parts", "_bad_rows"
@@ -115,7 +115,7 @@ class Shards:
                     named = dict(zip(KEY_NAMES, key, strict=True))
                     bad.append({**named, "line": row.line, "reason": error, "row": row.values})
         if bad or storage.exists(self.bad_path(part)):
-            lines = (json.dumps(row, ensure_ascii=True, default=str) + "\n" for row in bad)
+            lines = (format_json(row, ascii_only=True) + "\n" for row in bad)
             storage.write_text(self.bad_path(part), "".join(lines))
         return totals
 

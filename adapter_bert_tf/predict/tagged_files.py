@@ -1,6 +1,5 @@
 """Files of words that are already split, with their predicted tags as one more column or key."""
 
-import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -22,7 +21,7 @@ from adapter_bert_tf.output.atomic import replace_file
 from adapter_bert_tf.permissions import denied_as_input_error
 from adapter_bert_tf.predict.tables import AT_ONCE, require_other_file
 from adapter_bert_tf.predict.writing import open_text
-from adapter_bert_tf.sanitize import preview
+from adapter_bert_tf.sanitize import format_json, preview
 from adapter_bert_tf.store.multitask import is_several
 from adapter_bert_tf.task_types import TASK_TYPES, type_of
 
@@ -217,7 +216,7 @@ def column_lines(words: Iterable[str], *columns: Iterable[str]) -> Iterator[str]
 
 def json_line(values: dict[str, Any]) -> str:
     """Returns an object as a line."""
-    return json.dumps(values, ensure_ascii=False, default=str) + "\n"
+    return format_json(values) + "\n"
 
 
 def _other_line(line: Line) -> str:

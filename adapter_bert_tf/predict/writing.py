@@ -4,14 +4,13 @@ import contextlib
 import csv
 import gzip
 import io
-import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import IO, Any, Protocol
 
 from adapter_bert_tf.data.tables.rows import Row, cell_text, column_keys
 from adapter_bert_tf.data.tables.stream import TableFormat
 from adapter_bert_tf.errors import Unsupported
-from adapter_bert_tf.sanitize import preview
+from adapter_bert_tf.sanitize import format_json, preview
 
 
 class Head(Protocol):
@@ -102,7 +101,7 @@ class _ObjectWriter:
     def write(self, row: Row, new: Sequence[Any]) -> None:
         names = unused_names(self._new_names, row.values)
         values = row.values | dict(zip(names, new, strict=True))
-        self._file.write(json.dumps(values, ensure_ascii=False, default=str) + "\n")
+        self._file.write(format_json(values) + "\n")
 
 
 class _CellWriter:
@@ -159,5 +158,5 @@ class _CellWriter:
 def _cell(value: Any) -> str:
     """A value of a row or an answer; lists and dicts as JSON."""
     if isinstance(value, list | dict):
-        return json.dumps(value, ensure_ascii=False, default=str)
+        return format_json(value)
     return cell_text(value)

@@ -6,6 +6,7 @@ import decimal
 import gzip
 import io
 import json
+import math
 import os
 
 import pytest
@@ -86,6 +87,8 @@ VALUES = {  # A value of Parquet, and the cell.
     "a list": (["é", "b"], '["é", "b"]'),
     "an object": ({"a": datetime.date(2020, 1, 2)}, '{"a": "2020-01-02"}'),
     "nothing": (None, ""),
+    "not a number": (math.nan, ""),
+    "bytes in an object": ({"a": b"b", "c": math.nan}, '{"a": "b", "c": null}'),
 }
 
 
@@ -97,6 +100,16 @@ def test_values_of_parquet_as_cells(tmp_path):
     assert answer(tmp_path / "a.parquet", tmp_path / "b.csv") == 1
     (row,) = csv.DictReader(io.StringIO(written(tmp_path / "b.csv")))
     assert {name: row[name] for name in VALUES} == {n: cell for n, (_, cell) in VALUES.items()}
+    answer(tmp_path / "a.parquet", tmp_path / "b.jsonl")
+    row = json.loads(written(tmp_path / "b.jsonl"), parse_constant=pytest.fail)
+    assert row["not a number"] is None
+
+
+def test_nan_is_no_text(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"text": 1.5}\n{"text": NaN}\n')
+    assert answer(tmp_path / "a.jsonl", tmp_path / "b.jsonl", skip_bad_rows=True) == 2
+    rows = [json.loads(line) for line in (tmp_path / "b.jsonl").read_text().splitlines()]
+    assert [(row["text"], row["label"]) for row in rows] == [(1.5, "<1.5>"), (None, "")]
 
 
 def test_without_a_header_and_by_number(tmp_path):

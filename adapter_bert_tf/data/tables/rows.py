@@ -1,12 +1,12 @@
 """Rows of tables: their columns, and their values as texts."""
 
 import dataclasses
-import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from adapter_bert_tf.errors import InputError
-from adapter_bert_tf.sanitize import parse_json, preview
+from adapter_bert_tf.sanitize import format_json, parse_json, preview
 from adapter_bert_tf.tasks.task import BETWEEN_LABELS
 
 FIRST_ROWS = 1024  # Of JSON lines, whose keys are the columns.
@@ -26,12 +26,17 @@ def texts_of(row: Row, columns: Sequence[str]) -> tuple[str, ...] | str:
     if row.error is not None:
         return row.error
     values = [row.values.get(column) for column in columns]
-    if None in values:
+    if any(map(_is_missing, values)):
         return f"this row has no text in the columns {list(columns)}."
     try:
         return tuple(map(text_of, values))
     except UnicodeDecodeError:
         return f"this row has bytes that are not UTF-8 in the columns {list(columns)}."
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether there is no value: null, or NaN, which is pandas' null among numbers."""
+    return value is None or (isinstance(value, float) and math.isnan(value))
 
 
 def text_of(value: Any) -> str:
@@ -48,11 +53,13 @@ def cell_text(value: Any) -> str:
     """A JSON value as the text of a cell: `true`, 1.5, "" for null, and lists with | between."""
     if isinstance(value, str):
         return value
+    if _is_missing(value):
+        return ""
     if isinstance(value, list):
         return BETWEEN_LABELS.join(map(cell_text, value))
     if isinstance(value, bool | int | float | dict):
-        return json.dumps(value, default=str)
-    return "" if value is None else str(value)  # Dates and decimals of Parquet.
+        return format_json(value)
+    return str(value)  # Dates and decimals of Parquet.
 
 
 def header_of(path: str, cells: Sequence[str]) -> list[str]:
@@ -105,6 +112,8 @@ def parquet_row(number: int, values: Mapping[str, Any]) -> Row:
 def _decode(value: Any) -> Any:
     if isinstance(value, list):
         return [_decode(part) for part in value]
+    if isinstance(value, dict):
+        return {name: _decode(part) for name, part in value.items()}
     try:
         return value.decode() if isinstance(value, bytes) else value
     except UnicodeDecodeError:
