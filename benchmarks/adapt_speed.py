@@ -157,9 +157,9 @@ def adapt_speed(rows_by_key: ledger.Rows) -> list[str]:
         rates.setdefault(row["system"], []).append(row["sequences_per_second"])
     for system in filter(rates.get, SYSTEMS):
         values, middle = rates[system], statistics.median(rates[system])
-        spread = f"{middle:.1f} ({min(values):.1f}-{max(values):.1f})"
         ratio = f"{middle / statistics.median(rates[PEER]):.2f}" if PEER in rates else ""
-        lines.append(f"| {system} | {spread} | {middle * LENGTH:,.0f} | {ratio} |")
+        cells = [system, measuring.spread(values), f"{middle * LENGTH:,.0f}", ratio]
+        lines.append(f"| {' | '.join(cells)} |")
     return lines
 
 

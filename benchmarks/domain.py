@@ -149,7 +149,7 @@ def domain_task(rows_by_key):
     for name in STARTS:
         rows = [r for run, r in rows_by_key.items() if (run.kind, run.name) == ("task", name)]
         if rows:
-            cell = languages.spread([row["eval"]["eval_accuracy"] for row in rows])
+            cell = measuring.spread([100 * row["eval"]["eval_accuracy"] for row in rows])
             lines.append(f"| {name} | {cell} | {len(rows)} |")
     return lines
 

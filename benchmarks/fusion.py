@@ -16,9 +16,8 @@ import os
 import pathlib
 import re
 import shlex
-import statistics
 
-from benchmarks import ledger, results, runner, training_code
+from benchmarks import ledger, measuring, results, runner, training_code
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LEDGER = ledger.Ledger(
@@ -138,9 +137,8 @@ def fusion(rows_by_key):
 def _line(task, method, found):
     metric = TASKS[task].metric
     values = [100 * row["eval"][f"eval_{metric}"] for row in found]
-    spread = f" ({min(values):.1f}-{max(values):.1f})" if len(values) > 1 else ""
     return (
-        f"| {task} | {method} | {metric} | {statistics.median(values):.1f}{spread} "
+        f"| {task} | {method} | {metric} | {measuring.spread(values)} "
         f"| {len(values)} | {found[0]['trained']:,} |"
     )
 

@@ -194,17 +194,12 @@ def languages(rows_by_key):
     for adapters in (NONE, *PRESETS):
         rows = [row for case, row in rows_by_key.items() if case.adapters == adapters]
         if rows:
-            cells = [spread([r["scores"][n] for r in rows if n in r["scores"]]) for n in SCORES]
+            cells = [
+                measuring.spread([100 * r["scores"][n] for r in rows if n in r["scores"]])
+                for n in SCORES
+            ]
             lines.append(f"| {adapters} | {' | '.join(cells)} | {len(rows)} |")
     return lines
-
-
-def spread(values):
-    """Formats median and range in percent; empty without values."""
-    if not values:
-        return ""
-    low, middle, high = (f"{100 * f(values):.1f}" for f in (min, statistics.median, max))
-    return middle if len(values) == 1 else f"{middle} ({low}-{high})"
 
 
 def language_base(rows_by_key):

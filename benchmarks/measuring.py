@@ -94,6 +94,14 @@ def step_rate(iterator, batch, warmup, steps):
     return steps * batch / (times[-1] - times[warmup - 1])
 
 
+def spread(values, digits=1):
+    """Formats the median and, of several values, their range: `81.1 (80.9-82.4)`; "" of none."""
+    if not values:
+        return ""
+    middle, low, high = (f"{f(values):.{digits}f}" for f in (statistics.median, min, max))
+    return f"{middle} ({low}-{high})" if len(values) > 1 else middle
+
+
 def speed_rows(results):
     """Returns Markdown cells: examples/s, relative to the first case, peak memory.
 
@@ -105,8 +113,7 @@ def speed_rows(results):
     for case, values in rates.items():
         share = statistics.median(values) / statistics.median(next(iter(rates.values())))
         memory = statistics.median(row["peak_memory_mb"] for row in results[case])
-        spread = f"{statistics.median(values):.1f} ({min(values):.1f}-{max(values):.1f})"
-        cells[case] = f"{spread} | {share:.0%} | {memory:.0f} |"
+        cells[case] = f"{spread(values)} | {share:.0%} | {memory:.0f} |"
     return cells
 
 

@@ -187,7 +187,8 @@ def methods(rows_by_key):
         speeds = [row["examples_per_cpu_second"] for row in own]
         speed = f"{statistics.median(speeds):.0f}" if speeds else ""
         cells = [
-            spread([100 * score(row) for row in rows if row["task"] == task]) for task in COMPARED
+            measuring.spread([100 * score(row) for row in rows if row["task"] == task])
+            for task in COMPARED
         ]
         lines.append(
             f"| {method} | {first['learning_rate']} | {first['trained']:,} | {speed} "
@@ -205,14 +206,6 @@ def methods_grid(rows_by_key):
         cells = [f"{run.learning_rate}: {100 * score(rows_by_key[run]):.1f}" for run in runs]
         lines += [f"| {method} | {', '.join(cells)} |"] if cells else []
     return lines
-
-
-def spread(values):
-    """Formats median and, of several values, range; empty without values."""
-    if not values:
-        return ""
-    ends = f" ({min(values):.1f}-{max(values):.1f})" if len(values) > 1 else ""
-    return f"{statistics.median(values):.1f}{ends}"
 
 
 def draw(rows_by_key):

@@ -16,7 +16,7 @@ import statistics
 import tempfile
 
 from benchmarks import ledger, measuring, runner
-from benchmarks.methods import METHODS, spread
+from benchmarks.methods import METHODS
 
 LEDGER = ledger.Ledger(
     folder=ledger.RESULTS / "methods_speed",
@@ -159,10 +159,11 @@ def methods_speed(rows_by_key):
         name = case if precision == FLOAT32 else f"{case}, `{precision}`"
         values = rates.get((case, precision), [])
         relative = f"{statistics.median(values) / reference:.2f}" if values else ""
-        shown = [spread(latencies.get(key, [])) for key in (case, f"{case}, merged")]
+        shown = [measuring.spread(latencies.get(key, [])) for key in (case, f"{case}, merged")]
         shown = shown if precision == FLOAT32 else ["", ""]
         if values or any(shown):
-            lines.append(f"| {name} | {spread(values)} | {relative} | {' | '.join(shown)} |")
+            cells = [name, measuring.spread(values), relative, *shown]
+            lines.append(f"| {' | '.join(cells)} |")
     return lines
 
 

@@ -15,7 +15,6 @@ import csv
 import itertools
 import os
 import pathlib
-import statistics
 import tempfile
 import time
 
@@ -122,9 +121,8 @@ def predicting(rows_by_key):
         if not results:
             continue
         rates = [row["rows_per_second"] for row in results]
-        spread = f" ({min(rates):.0f}-{max(rates):.0f})" if len(rates) > 1 else ""
         memory = f"{results[0]['memory_mb']:.0f}" if "memory_mb" in results[0] else ""
-        lines.append(f"| {case} | {statistics.median(rates):.0f}{spread} | {memory} |")
+        lines.append(f"| {case} | {measuring.spread(rates, 0)} | {memory} |")
     return lines
 
 

@@ -16,7 +16,7 @@ import statistics
 import subprocess
 import tempfile
 
-from benchmarks import ledger, runner, training_code
+from benchmarks import ledger, measuring, runner, training_code
 from benchmarks.result_cases import (
     CLASSIFICATION,
     COMPARED,
@@ -100,9 +100,7 @@ def score(row, metric):
 
 def format_cell(rows, metric):
     """Formats median and range of a metric in percent, such as `81.1 (80.9-82.4)`."""
-    values = [score(row, metric) for row in rows]
-    median = f"{statistics.median(values):.1f}"
-    return median if len(values) == 1 else f"{median} ({min(values):.1f}-{max(values):.1f})"
+    return measuring.spread([score(row, metric) for row in rows])
 
 
 def comparison(rows_by_key):

@@ -15,7 +15,7 @@ import re
 import shlex
 import statistics
 
-from benchmarks import ledger, results, runner, training_code
+from benchmarks import ledger, measuring, results, runner, training_code
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LEDGER = ledger.Ledger(
@@ -144,11 +144,7 @@ def _line(name, cells, seeds, trained):
 
 
 def _cell(values):
-    values = [100 * value for value in values]
-    if not values:
-        return "-"
-    spread = f" ({min(values):.1f}-{max(values):.1f})" if len(values) > 1 else ""
-    return f"{statistics.median(values):.1f}{spread}"
+    return measuring.spread([100 * value for value in values]) or "-"
 
 
 def write_tables():

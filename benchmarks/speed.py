@@ -183,7 +183,7 @@ def training_speed(rows_by_key):
             if not rates[system] or not rates[PEER]:
                 continue
             median, peer_median = (statistics.median(rates[s]) for s in (system, PEER))
-            spread = f"{median:.1f} ({min(rates[system]):.1f}-{max(rates[system]):.1f})"
+            spread = measuring.spread(rates[system])
             memory = statistics.median(row["peak_memory_mb"] for row in results[system])
             lines += [
                 f"| {data} | {system} | {spread} | {median / peer_median:.2f} | {memory:.0f} |"

@@ -13,7 +13,6 @@ QQP of GLUE is trained both ways with the same steps, seeds and dev set.
 
 import os
 import pathlib
-import statistics
 import tempfile
 import threading
 import time
@@ -211,15 +210,10 @@ def table_training(rows_by_key: ledger.Rows) -> list[str]:
     for place in (MEMORY, DISK):
         rows = [row for (p, _, seed), row in rows_by_key.items() if p == place and seed is not None]
         if rows:
-            rates = _spread([row["examples_per_second"] for row in rows], "{:.1f}")
-            scores = _spread([100 * row["accuracy"] for row in rows], "{:.1f}")
+            rates = measuring.spread([row["examples_per_second"] for row in rows])
+            scores = measuring.spread([100 * row["accuracy"] for row in rows])
             lines.append(f"| {place} | {rows[0]['steps']} | {rates} | {scores} |")
     return lines
-
-
-def _spread(values: list[float], form: str) -> str:
-    middle, low, high = (form.format(f(values)) for f in (statistics.median, min, max))
-    return f"{middle} ({low}-{high})"
 
 
 def write_tables() -> None:

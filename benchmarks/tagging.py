@@ -185,7 +185,10 @@ def tagging(rows_by_key):
         if not runs:
             continue
         rows = [rows_by_key[run] for run in runs]
-        cells = [_spread([row[f"{split}_f1"] for row in rows]) for split in ("dev", "test")]
+        cells = [
+            measuring.spread([100 * row[f"{split}_f1"] for row in rows])
+            for split in ("dev", "test")
+        ]
         seconds = statistics.median(row["cpu_seconds"] for row in rows)
         lines.append(
             f"| {' | '.join(case)} | {runs[0].learning_rate} | {runs[0].epochs} "
@@ -204,13 +207,6 @@ def tagging_grid(rows_by_key):
             cells = [f"{r.learning_rate}: {100 * rows_by_key[r]['dev_f1']:.1f}" for r in runs]
             lines += [f"| {' | '.join(case)} | {epochs} | {', '.join(cells)} |"] if cells else []
     return lines
-
-
-def _spread(values):
-    """Formats median and range in percent, such as `41.1 (40.2-41.9)`."""
-    median = f"{100 * statistics.median(values):.1f}"
-    spread = f" ({100 * min(values):.1f}-{100 * max(values):.1f})"
-    return median + (spread if len(values) > 1 else "")
 
 
 def draw(rows_by_key):

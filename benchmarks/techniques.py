@@ -140,10 +140,7 @@ def techniques(rows_by_key):
     """Returns Markdown lines: medians and ranges, with and without."""
     lines = ["| technique | word pieces | with, ms | without, ms | |", "| --- |" + " --- |" * 4]
     for (technique, length), row in rows_by_key.items():
-        cells = [
-            f"{statistics.median(row[name]):.0f} ({min(row[name]):.0f}-{max(row[name]):.0f})"
-            for name in ("with", "without")
-        ]
+        cells = [measuring.spread(row[name], 0) for name in ("with", "without")]
         saved = 1 - statistics.median(row["with"]) / statistics.median(row["without"])
         lines.append(f"| {technique} | {length} | {' | '.join(cells)} | {-saved:+.0%} |")
     return lines
