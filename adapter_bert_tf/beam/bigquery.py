@@ -110,14 +110,17 @@ class Tables:
         return folder
 
     def load(self, summary: Mapping[str, Any]) -> None:
-        """Replaces the table of the output by the shards of a job, at once.
+        """Replaces the table of the output by the shards of a job, at once; says if there are none.
 
         Raises `InputError` if it cannot be written, or has not as many rows as were scored.
         """
         rows = summary["rows"] - summary["bad_rows"]
-        if not self._target.startswith(PREFIX) or not rows:
+        if not self._target.startswith(PREFIX):
             return
         name, bigquery = _name_of(self._target), _import_client()
+        if not rows:
+            print(f"No row was scored; the table {name} is as it was before.", flush=True)
+            return
         lists = bigquery.ParquetOptions()
         lists.enable_list_inference = True  # Else a list becomes a record.
         config = bigquery.LoadJobConfig(
