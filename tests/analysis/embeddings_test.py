@@ -57,6 +57,14 @@ def test_embeddings_of_one_number():
     )
 
 
+def test_both_axes_have_one_scale():
+    """The second component of two tasks is a rounding error, which filled the axis."""
+    (axes,) = embeddings.draw(["a", "b"], np.array([[1.0, 2.0], [4.0, 6.0]])).axes
+    axes.apply_aspect()
+    low, high = axes.get_ylim()
+    assert low < -1 and high > 1
+
+
 REFUSED = {
     "adapters": ("per_task_adapters", "is not a HyperFormer"),
     "an adapter of a task": ("hyperformer++/tasks/pairs", "is not a HyperFormer"),

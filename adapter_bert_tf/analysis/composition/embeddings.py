@@ -79,6 +79,8 @@ def draw(tasks: Sequence[str], embeddings: np.ndarray) -> Any:
     axes.set_ylabel(f"second ({proportions[1]:.0%})")
     axes.grid(color="#dddddd", zorder=0)
     axes.margins(0.18)
+    # Of two tasks the second component is a rounding error, which would fill the axis.
+    axes.set_aspect("equal", adjustable="datalim")
     return figure
 
 
