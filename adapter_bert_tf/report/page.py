@@ -79,6 +79,7 @@ def _sections(contents: Contents) -> list[Section]:
         if blocks:
             sections.append(Section(title, blocks))
 
+    add("Results", "run.json", lambda: run_record.later_results(contents))
     if contents.runs:
         tables = (sweeps.ranking, sweeps.spread, sweeps.scores_by_value, sweeps.runs_table)
         add("Runs", "sweep.csv", *(functools.partial(make, contents) for make in tables))

@@ -3,13 +3,14 @@
 import json
 import os
 import shlex
+from collections.abc import Mapping
 from typing import Any
 
 from adapter_bert_tf.config.setting import Command
 from adapter_bert_tf.config.settings import settings_of
 from adapter_bert_tf.report.folder import Contents
 from adapter_bert_tf.report.sweeps import Sweep
-from adapter_bert_tf.report_blocks import Block, Code, Table, format_number
+from adapter_bert_tf.report_blocks import Block, Code, Note, Table, format_number
 from adapter_bert_tf.sanitize import preview
 
 MAX_LATER_RUNS = 10
@@ -44,6 +45,28 @@ TIME_MEASUREMENTS = ("train_seconds", "examples_per_second")
 def blocks(contents: Contents) -> list[Block]:
     """Makes the tables of parameters, settings and data."""
     return [*_parameters(contents), *_settings(contents), *_data(contents)]
+
+
+def later_results(contents: Contents) -> list[Block]:
+    """Makes a note where a later run, such as of another adapter, has replaced the results."""
+    record, own = contents.record, contents.record.get("eval")
+    shown = {name: value for name, value in contents.results.items() if name != "global_step"}
+    runs = [run for run in _later_runs(record) if own != shown == run.get("eval")]
+    if not own or not runs:
+        return []
+    adapter = (runs[-1].get("flags") or {}).get("adapter_dir")
+    whose = f"the adapter {adapter}" if adapter else "a later command"
+    before = ", ".join(f"{name} {format_number(value)}" for name, value in own.items())
+    return [
+        Note(
+            f"The results on this page are those of {whose} ({runs[-1].get('command')}). The run "
+            f"whose training and settings it shows had {before}."
+        )
+    ]
+
+
+def _later_runs(record: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [run for run in record.get("later_runs") or [] if isinstance(run, dict)]
 
 
 def trained_proportion(contents: Contents) -> float | None:
@@ -126,7 +149,7 @@ def reproduction(contents: Contents) -> list[Block]:
         again = f"adapter-bert {_word(contents)} --config={path} --output_dir=AGAIN"
         blocks.append(Code(str(record["command"]), "The command"))
         blocks.append(Code(again, "The same run from its record"))
-    later = [run.get("command") for run in record.get("later_runs") or [] if isinstance(run, dict)]
+    later = [run.get("command") for run in _later_runs(record)]
     # A sweep applies the best run's adapter, which its record calls a later run.
     others = [str(command) for command in later if command != record.get("command")]
     blocks += [Code(command, "A later command") for command in others[-MAX_LATER_RUNS:]]

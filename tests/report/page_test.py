@@ -425,5 +425,20 @@ def test_a_later_command_is_named(run):
     assert "A later command" not in parsed(run).text
 
 
+def test_results_of_another_adapter_are_named(run):
+    values = json.loads((run / "run.json").read_text())
+    lines = (run / "eval_results.txt").read_text().splitlines()
+    shown = {name: float(value) for name, value in (line.split(" = ") for line in lines)}
+    shown.pop("global_step", None)
+    values["later_runs"] = [
+        {"command": "again", "eval": shown, "flags": {"adapter_dir": "other/adapter"}}
+    ]
+    for before, is_noted in ((shown, False), ({"eval_accuracy": 0.25}, True)):
+        (run / "run.json").write_text(json.dumps(values | {"eval": before}))
+        text = parsed(run).text
+        assert ("are those of the adapter other/adapter (again)." in text) == is_noted
+        assert ("settings it shows had eval_accuracy 0.2500." in text) == is_noted
+
+
 def test_the_repeated_run_is_found_from_where_the_command_was_given(run):
     assert "--config='out <1>/run.json' --output_dir=AGAIN" in parsed(run).text
