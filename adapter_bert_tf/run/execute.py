@@ -33,10 +33,10 @@ from adapter_bert_tf.training.parameter_report import count, count_by_group
 from adapter_bert_tf.training.progress import Progress
 from adapter_bert_tf.training.tuning import select_trained
 
-# What a record keeps when its finished training only gets more results.
+# What a record keeps when its finished training only gets more results; new scores replace old.
 OF_TRAINING = (
     *("resumed_from_step", "train_seconds", "train_cpu_seconds", "examples_per_second"),
-    "later_runs",
+    *("later_runs", "eval", "test"),
 )
 
 

@@ -113,6 +113,22 @@ def test_what_a_record_says_of_the_training_stays(mrpc, tiny_base_folder, tmp_pa
         assert record["eval"] == first["eval"] and "MRPC.tsv" in record["results"]
 
 
+@pytest.mark.parametrize("action", [(), ("--do_predict",)])
+def test_a_command_that_does_not_evaluate_keeps_the_scores(
+    action, mrpc, tiny_base_folder, tmp_path
+):
+    """In the record and in the adapter, which lists and cards show."""
+    out = train(mrpc, tiny_base_folder, tmp_path / "out", *ALL[:1], "--do_eval")
+
+    def scores():
+        metric = json.loads((out / "adapter" / "adapter_config.json").read_text())["metric"]
+        return metric, json.loads((out / "run.json").read_text())["eval"]
+
+    before = scores()
+    train(mrpc, tiny_base_folder, out, *ALL[:1], *action)
+    assert scores() == before and before[0]
+
+
 def test_an_older_record_says_nothing_of_results(mrpc, tiny_base_folder, out, capsys):
     record = json.loads((out / "run.json").read_text())
     assert set(record.pop("results")) == {
