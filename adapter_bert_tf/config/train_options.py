@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
+from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.config.sections.model import MultitaskMethod
 
 
@@ -41,7 +42,7 @@ class TrainOptions(TypedDict, total=False):
     init_checkpoint: str | None
     do_lower_case: bool | None
     tuning: Literal["adapters", "full", "top_k", "layer_norm", "head", "fusion", MultitaskMethod]
-    adapter: str
+    adapter: str | Mapping[str, Any] | ModuleConfig
     adapter_size: int | None
     adapter_layers: str | None
     adapter_init_scale: float | None
@@ -103,7 +104,7 @@ class TrainOptions(TypedDict, total=False):
     master: str | None
     num_tpu_cores: int
     num_trials: int
-    sweep: str | None
+    sweep: str | Mapping[str, Any] | None
     search: Literal["grid", "random", "tpe"]
     num_samples: int
     asha: bool

@@ -1,12 +1,16 @@
-"""Lists of Python as files that the commands read."""
+"""Lists and configurations of Python as files that the commands read."""
 
 import dataclasses
 import hashlib
+import json
 import os
 from collections.abc import Mapping
 from typing import Any
 
+from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.config.setting import Value
+from adapter_bert_tf.errors import InputError, error_context
+from adapter_bert_tf.sanitize import preview
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,5 +40,34 @@ class PythonData:
 
     def folder_in(self, folder: str) -> str:
         """Returns the subfolder of the files, named by their content."""
-        digest = hashlib.sha256(repr(sorted(self.files.items())).encode()).hexdigest()[:12]
-        return os.path.join(folder, f"data-{digest}")
+        return os.path.join(folder, f"data-{_digest(repr(sorted(self.files.items())).encode())}")
+
+
+def configuration_files(options: Mapping[str, Any]) -> dict[str, tuple[str, bytes]]:
+    """Returns (name, content) of a file for each option that is an object and names a file else.
+
+    These are `adapter`, a `ModuleConfig` or a dict of its fields, and `sweep`, a dict of values.
+    Raises `InputError`.
+    """
+    contents: dict[str, bytes] = {}
+    if isinstance(adapter := options.get("adapter"), Mapping):
+        with error_context("adapter"):
+            adapter = ModuleConfig.from_dict(adapter)
+    if isinstance(adapter, ModuleConfig):
+        contents["adapter"] = adapter.to_json().encode()
+    if isinstance(sweep := options.get("sweep"), Mapping):
+        try:
+            contents["sweep"] = json.dumps(dict(sweep), indent=2).encode()
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                "sweep is a file, or a dict from settings to lists of texts, numbers and None. "
+                f"Received: {preview(sweep)}",
+                "sweep",
+            ) from error
+    return {
+        name: (f"{name}-{_digest(content)}.json", content) for name, content in contents.items()
+    }
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:12]

@@ -24,7 +24,7 @@ from adapter_bert_tf.config.setting import Command, Value, load
 from adapter_bert_tf.config.settings import BY_NAME, python_options
 from adapter_bert_tf.config.train_options import TrainOptions
 from adapter_bert_tf.errors import Conflict, InputError, Missing, Unsupported
-from adapter_bert_tf.jobs.python_data import Given
+from adapter_bert_tf.jobs.python_data import Given, configuration_files
 from adapter_bert_tf.output import run_dir
 from adapter_bert_tf.output.records import read_record
 from adapter_bert_tf.predict import frames
@@ -36,6 +36,7 @@ from adapter_bert_tf.serving.export import export_task
 from adapter_bert_tf.serving.merged import merged_model
 from adapter_bert_tf.serving.saved_model_dir import SavedModelDir
 from adapter_bert_tf.store.base_match import FULL_METHODS
+from adapter_bert_tf.sweeps.run_list import RunList
 from adapter_bert_tf.task_types import TASK_TYPES
 
 
@@ -154,8 +155,13 @@ def _train(
 ) -> TrainedTask:
     command, keywords = _command_of(task, options)
     data = load(str(command.python_data))(given, keywords)
+    configurations = configuration_files(keywords)
     folder = _folder(output_dir)
     own = data.folder_in(folder)
+    files = {os.path.join(own, name): content for name, content in data.files.items()}
+    for setting, (name, content) in configurations.items():
+        keywords = {**keywords, setting: os.path.join(folder, name)}
+        files[os.path.join(folder, name)] = content
     decided: dict[str, Value] = {
         **data.settings,
         **{setting: os.path.join(own, name) for setting, name in data.paths.items()},
@@ -166,11 +172,15 @@ def _train(
     try:
         config = _config(command, keywords, decided)
         checks.check(config)
-        _check_loads_again(config)
+        if not config.sweeps.sweep:
+            _check_loads_again(config)
         warn_of_ineffective_flags(config, spell_for_python)
         paths.check_writable(f"--output_dir={folder}", folder)
-        for name, content in data.files.items():
-            storage.write_bytes(os.path.join(own, name), content)
+        for path, content in files.items():
+            storage.write_bytes(path, content)
+        if config.sweeps.sweep:  # Its runs may differ, and any of them may be the best.
+            for run_config in RunList(config, score=lambda results: 0.0).checked:
+                _check_loads_again(run_config)
         importlib.import_module(command.job).run(config)
     except InputError as error:
         raise type(error)(spell_for_python(spell_for_command(error))) from error
@@ -186,7 +196,7 @@ def _check_loads_again(config: RunConfig) -> None:
         )
     has_weights = base.base_model or base.init_checkpoint
     is_random = base.vocab_file and base.bert_config_file and not has_weights
-    if is_random and tuning not in FULL_METHODS and not config.sweeps.sweep:  # Runs may differ.
+    if is_random and tuning not in FULL_METHODS:
         raise Missing(
             f"With --vocab_file and --bert_config_file alone the base has random weights, which "
             f"are not stored with --tuning={tuning}. Add --init_checkpoint or --base_model, or use "
@@ -230,8 +240,7 @@ def _config(
     if unknown := [name for name in options if name not in known]:
         raise InputError(f"train has no arguments {preview(unknown)} for this task.")
     for row in rows:
-        names_file = row.name == "sweep" or (row.path and not row.several)
-        if names_file and isinstance(options.get(row.name), Mapping):
+        if row.path and not row.several and isinstance(options.get(row.name), Mapping):
             raise InputError(
                 f"{row.name} names a file or folder. Received: {preview(options[row.name])}",
                 row.name,

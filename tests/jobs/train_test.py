@@ -12,6 +12,7 @@ import tensorflow as tf
 
 import adapter_bert_tf as abt
 from adapter_bert_tf import storage
+from adapter_bert_tf.adapters.registry import ModuleConfig
 from adapter_bert_tf.data.examples import read_examples
 from adapter_bert_tf.jobs import python_tables
 from adapter_bert_tf.jobs.python_data import Given
@@ -200,9 +201,9 @@ WRONG = {
         lambda **f: abt.train(["a"], ["c"], config="x", **f),
         "invalid: no arguments",
     ),
-    "a grid in the place of its file": (
-        lambda **f: abt.train(["a"], ["c"], sweep={"learning_rate": [1e-3]}, **f),
-        "invalid: 'learning_rate'",
+    "a dict in the place of a folder": (
+        lambda **f: abt.train(["a"], ["c"], stack={"mine": "folder"}, **f),
+        "invalid: stack",
     ),
     "a dev of single texts": (
         lambda **f: abt.train(["a"], ["c"], others=["b"], dev=(["a"], ["c"]), **f),
@@ -299,6 +300,14 @@ WRONG = {
         lambda **f: abt.train(pandas.DataFrame({1: ["x"]}), 1, text_a_column=1, **f),
         "invalid: names of others",
     ),
+    "a wrong method": (
+        lambda **f: abt.train(["a"], ["c"], adapter={"size": 4}, **f),
+        "invalid: unknown adapter config keys",
+    ),
+    "an array in a sweep": (
+        lambda **f: abt.train(["a"], ["c"], sweep={"seed": np.zeros(2)}, **f),
+        "invalid: sweep",
+    ),
     "no column": (
         lambda **f: abt.train(pandas.DataFrame({"a": ["x"]}), "a", **f),
         "invalid: text_a_column",
@@ -316,6 +325,45 @@ def test_what_is_wrong_is_said_before_training(case, tiny_base_folder, tmp_path)
     left = {"one label": ["train.csv"], "wrong weights": ["train.csv"]}
     files = [path.name for path in tmp_path.rglob("*") if path.is_file()]
     assert sorted(files) == left.get(case, [])
+
+
+@pytest.mark.parametrize("grid", [{"learning_rate": [1e-3, 1e-2]}, {"tuning": ["full", "head"]}])
+def test_a_sweep_on_random_weights_that_no_file_keeps(grid, tiny_base_folder, tmp_path):
+    """Any of its runs may be the best, whose adapter is loaded at the end."""
+    texts, labels = sentences(32)
+    with raises_code("missing: init_checkpoint or base_model"):
+        abt.train(
+            texts, labels, **google_files(tiny_base_folder, 2), sweep=grid, output_dir=tmp_path
+        )
+    assert not [*tmp_path.glob("*=*")]  # No run began.
+
+
+OBJECTS = {
+    "a configuration": {"adapter": abt.AdapterConfig(4, activation="relu")},
+    "a preset": {"adapter": abt.PRESETS["lora"], "adapter_size": 2},
+    "a dict": {"adapter": {"kind": "ia3", "projections": ["key"]}},
+    "a sweep": {"adapter": {"bottleneck_size": 4}, "sweep": {"learning_rate": [1e-3, None]}},
+}
+MADE = {
+    "a configuration": "size 4, relu, serial, after attention and feed_forward",
+    "a preset": "LoRA of rank 2, alpha 8, on query, value",
+    "a dict": "(IA)^3 on key",
+    "a sweep": "size 4, gelu, serial, after attention and feed_forward",
+}
+
+
+@pytest.mark.parametrize("case", OBJECTS)
+def test_a_method_and_a_sweep_may_be_objects(case, tiny_base_folder, tmp_path):
+    texts, labels = sentences(16)
+    given = {**SMALL, "num_train_epochs": 1, "output_dir": tmp_path, "report": False}
+    given |= OBJECTS[case] | {"base_model": str(tiny_base_folder)}
+    task = abt.train(texts, labels, dev=(texts, labels), **given)
+    saved = abt.load_adapter(f"{tmp_path}/adapter").config["adapter"]
+    assert ModuleConfig.from_dict(saved).summary() == MADE[case]
+    again = abt.train(texts, labels, dev=(texts, labels), **given)
+    assert again.results == task.results
+    if case == "a sweep":
+        assert len([*tmp_path.glob("learning_rate=*")]) == 2
 
 
 def test_texts_of_any_characters_and_pairs_become_the_same_table(tmp_path):

@@ -96,7 +96,7 @@ class SweepsConfig:
         None,
         "Grid of runs, of which the best on dev is kept: `paper` (learning rate 3e-5, 3e-4, 3e-3 x "
         "epochs 3, 20), or a YAML file of `setting: [values]`; with --search also of `setting: "
-        "{low: 1e-5, high: 1e-2, log: true}`.",
+        "{low: 1e-5, high: 1e-2, log: true}`. In Python also a dict.",
         Role.SWEEP,
     )
     search: Literal["grid", "random", "tpe"] = setting(

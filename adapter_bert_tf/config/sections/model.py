@@ -50,7 +50,8 @@ class MethodConfig:
         "houlsby",
         "Preset (houlsby, adapter_bert, pfeiffer, parallel, scaled_parallel, "
         "pfeiffer+inv, houlsby+inv, seq_bn_inv, double_seq_bn_inv, lora, ia3, prefix, "
-        "compacter, compacter++, mam, unipelt) or a JSON file of a method's configuration.",
+        "compacter, compacter++, mam, unipelt) or a JSON file of a method's configuration. In "
+        "Python also the configuration itself, such as abt.AdapterConfig(16), or a dict.",
         only_with=_WITH_ADAPTERS,
     )
     adapter_size: int | None = _method(
