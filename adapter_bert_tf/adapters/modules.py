@@ -43,7 +43,8 @@ class Sublayer:
       norm: the LayerNorm that the block applies to `residual + output`.
       block_input: `[batch, all positions, hidden]`, also where the block computes fewer.
       mask: `[batch, 1 or seq, all positions]`, 1 for what may be attended to.
-      in_training: dict from float32 activation functions to those to use in their place.
+      in_training: dict from float32 activation functions to those to use in their place; empty
+        outside training.
       output_range: which positions the block computes, as of `ops.chosen`.
     """
 
@@ -113,7 +114,8 @@ class AdapterModule:
       config: the method's `ModuleConfig`.
       values: dict from the names of the configuration's `specs` to variables or tensors; other
         names are ignored.
-      dropouts: dict from the names of its `new_dropouts` to functions; None outside training.
+      dropouts: dict from the names of its `new_dropouts` to functions, which outside training return
+        what they get; None for values that are not trained.
       stacked: `ops.ROWS` if all values have a leading `[batch]`; only if the method is `stackable`.
     """
 

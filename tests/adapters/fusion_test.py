@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 import tf_keras
 
+from adapter_bert_tf.adapters import gradients
 from adapter_bert_tf.adapters.config import PRESETS, AdapterConfig
 from adapter_bert_tf.adapters.encoder import AdapterBertEncoder
 from adapter_bert_tf.adapters.methods.fusion_config import FusionConfig
@@ -74,9 +75,9 @@ def test_a_layer_by_hand(kind, training):
     member, at = KINDS[kind], place(SIZES["hidden_size"])
     config = FusionConfig(member, ("a", "b", "c"))
     values = drawn(config.specs(SIZES))
-    nothing_dropped = {"fusion/layer_0/feed_forward": lambda scores: scores}
-    module = config.module(values, nothing_dropped if training else None)
-    actual = module.adapt_sublayer(at).numpy()
+    in_training = gradients.IN_TRAINING if training else {}
+    module = config.module(values)
+    actual = module.adapt_sublayer(dataclasses.replace(at, in_training=in_training)).numpy()
 
     prefix = "layer_0/feed_forward/"
     own = {n.split("/")[-1]: v for n, v in values.items() if n.startswith(f"fusion/{prefix}")}

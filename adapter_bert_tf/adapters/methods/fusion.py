@@ -69,7 +69,7 @@ def fusion_output(
     else:
         z = tf.concat([z, tf.ones_like(z[..., :1])], -1)  # For the up bias.
         up = tf.concat([members["up_kernel"], members["up_bias"][:, tf.newaxis]], 1)
-    merge_first = dropout is not None and up is not None
+    merge_first = bool(sublayer.in_training) and up is not None
     query = (_merged_query if merge_first else _query)(values, tf.cast(x, dtype), up)
     scores = tf.reduce_sum(tf.cast(query * z, tf.float32), -1) * member.scale
     scores += _key_bias_score(values, tf.cast(x, dtype))
