@@ -182,7 +182,7 @@ class AdapterConfig(fields.LayeredConfig):
     def summary(self) -> str:
         return (
             f"size {self.sizes_text()}, {self.activation}, {self.placement}, "
-            f"after {' and '.join(self.sublayers)}"
+            f"after {' and '.join(self.sublayers)}{self.layers_text()}"
         )
 
     def sizes_text(self) -> str:

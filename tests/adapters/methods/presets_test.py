@@ -110,6 +110,14 @@ def test_a_config_read_back_is_equal(preset):
         assert config.summary() and "\n" not in config.summary()
 
 
+def test_a_summary_names_the_layers(preset):
+    """Cards, lists and messages show it."""
+    assert ", layers" not in PRESETS[preset].summary()
+    if "layers" in PRESETS[preset].adjustable:
+        assert ", layers 1, 2" in PRESETS[preset].adjusted(layers=(1, 2)).summary()
+    assert ", layers 1" in PRESETS[preset].without_lowest(1, 2).summary()
+
+
 def test_cls_alone_equals_the_full_computation(preset, encoders):
     encoder = encoders(preset)
     run = tf.function(encoder.__call__, reduce_retracing=True)
