@@ -148,8 +148,10 @@ class EvaluationConfig:
     metric: str | None = setting(
         None,
         "Metric that selects weights and runs, and is named on the adapter's card: accuracy, f1, "
-        "macro_f1, mcc; for scores pearson, spearman; for questions exact_match, f1; for masked "
-        "words log_likelihood, accuracy. Default: the first that the task reports.",
+        "macro_f1, mcc; for label sets micro_f1, macro_f1, accuracy; for scores pearson, spearman; "
+        "for questions exact_match, f1; for tags f1, precision, recall, strict_f1, accuracy, for "
+        "plain ones macro_f1, accuracy; for masked words log_likelihood, accuracy. Default: the "
+        "first that the task reports.",
         Role.METRIC,
     )
     keep: Literal["last", "best"] = _training(
