@@ -114,8 +114,8 @@ class AdapterModule:
       config: the method's `ModuleConfig`.
       values: dict from the names of the configuration's `specs` to variables or tensors; other
         names are ignored.
-      dropouts: dict from the names of its `new_dropouts` to functions, which outside training return
-        what they get; None for values that are not trained.
+      dropouts: dict from the names of its `new_dropouts` to functions, which return their argument
+        outside training; None for values that are not trained.
       stacked: `ops.ROWS` if all values have a leading `[batch]`; only if the method is `stackable`.
     """
 
