@@ -57,7 +57,7 @@ def configuration_files(options: Mapping[str, Any]) -> dict[str, tuple[str, byte
         contents["adapter"] = adapter.to_json().encode()
     if isinstance(sweep := options.get("sweep"), Mapping):
         try:
-            contents["sweep"] = json.dumps(dict(sweep), indent=2).encode()
+            contents["sweep"] = json.dumps(dict(sweep), indent=2, default=_as_list).encode()
         except (TypeError, ValueError) as error:
             raise InputError(
                 "sweep is a file, or a dict from settings to lists of texts, numbers and None. "
@@ -67,6 +67,11 @@ def configuration_files(options: Mapping[str, Any]) -> dict[str, tuple[str, byte
     return {
         name: (f"{name}-{_digest(content)}.json", content) for name, content in contents.items()
     }
+
+
+def _as_list(values: Any) -> Any:
+    """An array, a number of NumPy, or a range, as plain values. Raises `TypeError` for others."""
+    return values.tolist() if hasattr(values, "tolist") else list(values)
 
 
 def _digest(content: bytes) -> str:

@@ -304,8 +304,8 @@ WRONG = {
         lambda **f: abt.train(["a"], ["c"], adapter={"size": 4}, **f),
         "invalid: unknown adapter config keys",
     ),
-    "an array in a sweep": (
-        lambda **f: abt.train(["a"], ["c"], sweep={"seed": np.zeros(2)}, **f),
+    "a class in a sweep": (
+        lambda **f: abt.train(["a"], ["c"], sweep={"adapter": [abt.AdapterConfig]}, **f),
         "invalid: sweep",
     ),
     "no column": (
@@ -342,7 +342,10 @@ OBJECTS = {
     "a configuration": {"adapter": abt.AdapterConfig(4, activation="relu")},
     "a preset": {"adapter": abt.PRESETS["lora"], "adapter_size": 2},
     "a dict": {"adapter": {"kind": "ia3", "projections": ["key"]}},
-    "a sweep": {"adapter": {"bottleneck_size": 4}, "sweep": {"learning_rate": [1e-3, None]}},
+    "a sweep": {
+        "adapter": {"bottleneck_size": 4},
+        "sweep": {"learning_rate": np.logspace(-3, -2, 2)},
+    },
 }
 MADE = {
     "a configuration": "size 4, relu, serial, after attention and feed_forward",
