@@ -225,7 +225,14 @@ WARNINGS = {  # Options, layers in the file, and what the warning names.
         (1,),
         None,
     ),
-    "a pattern": ({"target_modules": ".*query"}, (1,), None),
+    "a pattern": (
+        {"target_modules": r".*layer\.\d+\..*(query|key)"},
+        (1,),
+        "bert.encoder.layer.0.attention.self.key",
+    ),
+    "a pattern of one layer": ({"target_modules": r".*layer\.[1-3]\..*self\.query"}, (1,), None),
+    "a slow pattern": ({"target_modules": "(.*)*query"}, (1,), None),
+    "a wrong pattern": ({"target_modules": "(.*query"}, (1,), None),
     "chosen layers": ({"target_modules": ["query"], "layers_to_transform": [1]}, (1,), None),
 }
 

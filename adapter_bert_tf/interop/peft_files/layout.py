@@ -39,6 +39,12 @@ COMMON_OPTIONS = {
     *("inference_mode", "modules_to_save", "peft_type", "peft_version", "revision"),
     *("target_modules", "task_type"),
 }
+# Patterns of modules without repeated groups, and the most repetitions and choices that they may
+# have: others could take for ever.
+PLAIN_PATTERN = re.compile(
+    r"(?:\\?\.[*+]?|\\d[*+]?|\[[0-9-]+\][*+]?|[A-Za-z0-9_|^$]|\((?:\?:)?|\))*"
+)
+MOST_REPEATED, MOST_CHOICES = 3, 8
 IN_LAYER = re.compile(rf"{re.escape(WRAPPED)}(?:bert\.)?encoder\.layer\.(\d{{1,4}})\.(.+)")
 
 
@@ -117,12 +123,22 @@ def pop_places(
 
 
 def _named_places(options: Mapping[str, Any], depth: int) -> set[Place]:
-    """The places that a list of modules names; nothing if other options choose among them."""
-    names, choices = options.get("target_modules"), ("layers_to_transform", "exclude_modules")
-    if not isinstance(names, list) or any(options.get(key) not in (None, []) for key in choices):
+    """The places that modules or a pattern name; nothing if other options choose among them."""
+    names, others = options.get("target_modules"), ("layers_to_transform", "exclude_modules")
+    if any(options.get(key) not in (None, []) for key in others):
         return set()
-    places = (Place(layer, projection) for layer in range(depth) for projection in MODULES)
-    return {p for p in places if any(f".{p.peft_path}".endswith(f".{name}") for name in names)}
+    places = [Place(layer, projection) for layer in range(depth) for projection in MODULES]
+    if isinstance(names, list):
+        return {p for p in places if any(f".{p.peft_path}".endswith(f".{n}") for n in names)}
+    if not isinstance(names, str) or not PLAIN_PATTERN.fullmatch(names):
+        return set()
+    repeated, choices = names.count("*") + names.count("+"), names.count("|")
+    if repeated > MOST_REPEATED or choices > MOST_CHOICES:
+        return set()
+    try:
+        return {place for place in places if re.fullmatch(names, place.peft_path)}
+    except re.error:
+        return set()
 
 
 def targets(places: Iterable[Place]) -> list[str]:
