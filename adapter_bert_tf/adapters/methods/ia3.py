@@ -46,6 +46,7 @@ class Ia3Config(fields.LayeredConfig):
 
     stackable: ClassVar[bool] = True
     why_unmerged: ClassVar[str] = ""
+    learning_rate: ClassVar[float | None] = 3e-3  # Vectors of ones move further than kernels.
 
     projections: tuple[str, ...] = ("key", "value", "activation")
     layers: tuple[int, ...] | None = None

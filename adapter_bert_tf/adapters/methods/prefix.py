@@ -63,6 +63,11 @@ class PrefixConfig(fields.LayeredConfig):
     dropout: float = 0.0
     layers: tuple[int, ...] | None = None
 
+    @property
+    def learning_rate(self) -> float | None:
+        """That of its network: with 1e-3, MiniLM on CoLA ends with one class (docs/results.md)."""
+        return 3e-4 if self.reparametrized else None
+
     def __post_init__(self) -> None:
         fields.check_fields("Prefix config", self, RULES)
         self.sort_layers()

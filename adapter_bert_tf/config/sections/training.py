@@ -60,8 +60,9 @@ class TrainingConfig:
     )
     learning_rate: float | None = _training(
         None,
-        "Peak learning rate. Default: 1e-3; hyperformer and hyperformer++: 3e-4; methods that "
-        "train the base's layers: 5e-5, pals: 2e-5.",
+        "Peak learning rate. Default: 1e-3; --adapter=ia3: 3e-3; prefix, mam and unipelt: 3e-4; "
+        "hyperformer and hyperformer++: 3e-4; methods that train the base's layers: 5e-5, pals: "
+        "2e-5.",
     )
     num_train_epochs: float = _training(
         3.0, "Passes over the training data.", defaults={Command.ADAPT: 1.0}, lowest=0.0

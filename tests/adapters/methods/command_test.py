@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from adapter_bert_tf.adapters.bottleneck_config import AdapterConfig
 from adapter_bert_tf.adapters.languages.stack import StackConfig
 from adapter_bert_tf.adapters.methods.gated import GatedConfig
 from adapter_bert_tf.adapters.methods.ia3 import Ia3Config
@@ -65,7 +66,7 @@ def test_size_and_layers_and_a_start_from_it(mrpc, tiny_base_folder, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("flags", "rate"), [([], 5e-3), (["--learning_rate=2e-3"], 2e-3), (["--adapter=ia3"], 1e-3)]
+    ("flags", "rate"), [([], 5e-3), (["--learning_rate=2e-3"], 2e-3), (["--adapter=houlsby"], 1e-3)]
 )
 def test_a_method_has_a_learning_rate_of_its_own(
     flags, rate, mrpc, tiny_base_folder, tmp_path, monkeypatch
@@ -76,9 +77,11 @@ def test_a_method_has_a_learning_rate_of_its_own(
     assert json.loads((out / "run.json").read_text())["learning_rate"] == rate
 
 
+PLAIN_PREFIX = PrefixConfig(2, reparametrized=False)
 RATES = {
-    "none": (UnionConfig((PrefixConfig(2), Ia3Config())), None),
-    "of a member": (UnionConfig((PrefixConfig(2), GatedConfig(LoraConfig()))), 5e-3),
+    "none": (UnionConfig((PLAIN_PREFIX, AdapterConfig(2))), None),
+    "of a member": (UnionConfig((PLAIN_PREFIX, GatedConfig(LoraConfig()))), 5e-3),
+    "the lowest one": (UnionConfig((PrefixConfig(2), Ia3Config())), 3e-4),
     "of the upper one": (StackConfig(Ia3Config(), LoraConfig(), "a"), 5e-3),
     "of each task": (PerTaskConfig(LoraConfig(), ("a", "b")), 5e-3),
 }
@@ -91,8 +94,14 @@ def test_the_learning_rate_of_several_methods(case, monkeypatch):
     assert config.learning_rate == rate
 
 
-def test_no_preset_has_another_rate_so_far():
-    assert {config.learning_rate for config in PRESETS.values()} == {None}
+def test_the_presets_with_another_rate():
+    rates = {name: config.learning_rate for name, config in PRESETS.items()}
+    assert {name: rate for name, rate in rates.items() if rate} == {
+        "ia3": 3e-3,
+        "prefix": 3e-4,
+        "mam": 3e-4,
+        "unipelt": 3e-4,
+    }
 
 
 @pytest.fixture(scope="module")
