@@ -215,13 +215,15 @@ def methods_grid(rows_by_key):
     tasks = [f"{task}, {TASKS[task].metric}, by learning rate" for task in CHOSEN_ON]
     lines = [f"| method | {' | '.join(tasks)} |", "| --- |" + " --- |" * len(tasks)]
     for method in METHODS:
+        rates = RATES.get(method, ())
+        by_task = [[Run(task, method, rate, SEEDS[0]) for rate in rates] for task in CHOSEN_ON]
         cells = [
             ", ".join(
                 f"{run.learning_rate}: {100 * score(rows_by_key[run]):.1f}"
-                for run in grid(method, rows_by_key)
-                if run.task == task and run in rows_by_key
+                for run in runs
+                if run in rows_by_key and len(rates) > 1
             )
-            for task in CHOSEN_ON
+            for runs in by_task
         ]
         lines += [f"| {method} | {' | '.join(cells)} |"] if any(cells) else []
     return lines
