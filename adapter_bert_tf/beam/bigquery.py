@@ -110,7 +110,9 @@ class Tables:
         return folder
 
     def load(self, summary: Mapping[str, Any]) -> None:
-        """Replaces the table of the output by the shards of a job, at once; says if there are none.
+        """Replaces the table of the output by the shards of a job, at once.
+
+        Prints that it stays as it was if no row was scored.
 
         Raises `InputError` if it cannot be written, or has not as many rows as were scored.
         """
@@ -119,7 +121,7 @@ class Tables:
             return
         name, bigquery = _name_of(self._target), _import_client()
         if not rows:
-            print(f"No row was scored; the table {name} is as it was before.", flush=True)
+            print(f"No row was scored, so the table {name} was not changed.", flush=True)
             return
         lists = bigquery.ParquetOptions()
         lists.enable_list_inference = True  # Else a list becomes a record.

@@ -109,6 +109,13 @@ def test_a_table_is_scored_into_a_table(client, tmp_path, capsys, monkeypatch):
     assert client.exports == 1 and not called and client.tables[TARGET].equals(scored)
 
 
+def test_without_a_scored_row_the_table_stays(client, capsys):
+    before = client.tables[SOURCE]
+    tables = bigquery.Tables([], f"bigquery://{SOURCE}", "gs://bucket/tmp", None)
+    tables.load({"rows": 2, "bad_rows": 2})
+    assert SOURCE in capsys.readouterr().out and client.tables[SOURCE] is before
+
+
 def test_what_bigquery_refuses(client, tmp_path, capsys):
     assert run(tmp_path / "tmp", source=FORBIDDEN) == 1
     assert f"BigQuery, {FORBIDDEN}: '403 no rights" in capsys.readouterr().err

@@ -65,7 +65,7 @@ class PrefixConfig(fields.LayeredConfig):
 
     @property
     def learning_rate(self) -> float | None:
-        """That of its network: with 1e-3, MiniLM on CoLA ends with one class (docs/results.md)."""
+        """The rate of its network; at 1e-3, MiniLM predicts one class on CoLA (docs/results.md)."""
         return 3e-4 if self.reparametrized else None
 
     def __post_init__(self) -> None:
