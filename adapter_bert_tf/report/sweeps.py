@@ -75,8 +75,7 @@ class Sweep:
             # As in `sweeps/results.py`: a run that diverged is worse than all others.
             failed = sum(row.get("status") in ("diverged", "stopped") for row in rows)
             compared = scores + [-math.inf] * failed if scores else [-math.inf]
-            mean = statistics.fmean(compared)
-            rank_key = (mean if self.has_folds else statistics.median_low(compared)), mean
+            rank_key = average(compared), statistics.fmean(compared)
             named = dict(zip(self.flags, values, strict=True))
             result = average(scores) if scores else None
             settings.append(Setting(named, rows, scores, result, rank_key))

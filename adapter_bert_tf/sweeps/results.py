@@ -82,7 +82,7 @@ def by_setting(settings: Sequence[Setting]) -> list[list[int]]:
 
 
 def choose(
-    settings: Sequence[Setting], scores: Sequence[float], middle: Statistic = statistics.median_low
+    settings: Sequence[Setting], scores: Sequence[float], middle: Statistic = statistics.median
 ) -> int | None:
     """Returns the number of the best run of the best setting; None if all runs failed.
 
@@ -106,7 +106,7 @@ def ranking(
     settings: Sequence[Setting],
     scores: Sequence[float],
     metrics: Sequence[str],
-    middle: Statistic = statistics.median_low,
+    middle: Statistic = statistics.median,
     statuses: Sequence[str] = (),
 ) -> str:
     """Returns a table of the settings, the best first, by the `metrics`; see `choose`.

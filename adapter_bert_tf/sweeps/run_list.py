@@ -127,7 +127,7 @@ class RunList:
         if len(own) < len(folders):
             return Trial(setting)
         if scores := [self._score(row["results"]) for row in own if row["results"]]:
-            return Trial(setting, "finished", statistics.median_low(scores))
+            return Trial(setting, "finished", statistics.median(scores))
         if (score := own[0].get("stopped_score")) is not None:
             return Trial(setting, "failed", score, own[0]["stopped_at_step"])
         return Trial(setting, "failed")

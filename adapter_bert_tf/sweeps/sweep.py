@@ -4,7 +4,6 @@ import contextlib
 import io
 import math
 import os
-import statistics
 import time
 from collections.abc import Mapping, Sequence
 
@@ -253,7 +252,8 @@ class Sweep:
             self.runner.score(metrics, row["results"]) if row["results"] else -math.inf
             for row in rows
         ]
-        middle = statistics.fmean if folds else statistics.median_low
+        kinds = results.OF_FOLDS if folds else results.OF_SEEDS
+        middle = kinds[""]
         if not runs:
             raise InputError("No run has finished. Give --sweep_minutes more time.")
         best = results.choose(settings, scores, middle)
@@ -276,7 +276,6 @@ class Sweep:
             if self.config.actions.do_predict or self.config.actions.do_export:
                 best_run.apply_best(self.runner, self.config, best_config, self.cache)
         finally:  # Not earlier: predictions for questions with answers write scores of their own.
-            kinds = results.OF_FOLDS if folds else results.OF_SEEDS
             write_eval_results(self.out, results.summarize(finished, kinds))
         if self.config.output.report:
             write_report(self.out)

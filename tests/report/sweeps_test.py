@@ -6,6 +6,7 @@ import statistics
 
 from adapter_bert_tf import report
 from adapter_bert_tf.report import folder, sweeps
+from adapter_bert_tf.sweeps import results
 from tests.report import folders
 from tests.report.page_test import parsed
 
@@ -40,16 +41,20 @@ def test_runs_are_linked_where_they_have_a_page(tmp_path):
 
 
 def test_the_order_is_that_of_the_choice(tmp_path):
-    """By the lower of two middle runs, as `sweeps/results.py` chooses; the median is shown."""
-    rows = [("a", 0.5), ("a", 0.9), ("b", 0.6), ("b", 0.7)]
+    """By the median that is shown, also of an even number of runs, as `sweeps/results.py`."""
+    rows = [("b", 0.6), ("b", 0.7), ("a", 0.5), ("a", 0.9)]
     table = [["adapter", "seed", "status", "eval_accuracy"]]
     table += [[name, str(i % 2), "finished", str(score)] for i, (name, score) in enumerate(rows)]
     folders.write_table(tmp_path / "sweep.csv", table, ",")
     found = sweeps.Sweep(folder.read(str(tmp_path))).settings()
     assert [(one.values["adapter"], one.average) for one in found] == [
-        ("b", statistics.median([0.6, 0.7])),
         ("a", 0.7),
+        ("b", statistics.median([0.6, 0.7])),
     ]
+    settings, scores = zip(*[({"adapter": name}, score) for name, score in rows], strict=True)
+    assert results.choose(settings, scores) == 3
+    ranked = results.ranking(settings, scores, ["eval_accuracy"]).splitlines()
+    assert ranked[2].split()[1:3] == ["a", "0.7000"]
 
 
 def test_a_run_that_diverged_counts_in_the_order(tmp_path):
