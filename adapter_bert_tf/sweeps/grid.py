@@ -226,7 +226,9 @@ def check_sweep(config: RunConfig, grid: Grid) -> None:
     way_out = "Choose another --output_dir, or replace it with --overwrite."
     if record is None and storage.exists(path):
         raise Damaged(f"{path} is damaged, so the sweep in this folder is unknown. {way_out}")
-    if record is not None and not _is_same(config, grid, record):
+    if record is not None and not (
+        _is_same(config, grid, record) or _adds_values(config, grid, record)
+    ):
         raise Occupied(f"{out} holds another sweep: see {path}. {way_out}")
     if record is None and storage.exists(os.path.join(out, "run.json")):
         raise Occupied(f"{out} holds a single run. {way_out}")
@@ -250,3 +252,16 @@ def _is_same(config: RunConfig, grid: Grid, record: Mapping[str, Any]) -> bool:
     complete: dict[str, Value] = {**config.defaults, **EARLIER, **settings}
     recorded = {**record, "flags": decisive(complete, with_role(Role.SWEEP))}
     return recorded == _fingerprint(config, grid)
+
+
+def _adds_values(config: RunConfig, grid: Grid, record: Mapping[str, Any]) -> bool:
+    """Whether a sweep has all combinations that a `sweep.json` describes, and more values."""
+    earlier = record.get("grid")
+    if config.sweeps.search != "grid" or config.sweeps.asha or not isinstance(earlier, dict):
+        return False
+    # The order of the settings is that in the names of the folders.
+    return (
+        list(earlier) == list(grid)
+        and all(value in grid[name] for name in grid for value in earlier[name])
+        and _is_same(config, earlier, record)
+    )

@@ -116,9 +116,27 @@ def test_a_grid_of_any_flags(mrpc, tiny_base_folder, tmp_path, monkeypatch, caps
     assert len(record["runs"]) == 4 and len(record["later_runs"]) == 1
     hyperparameters = {"_hparams_/session_start_info", "eval_accuracy"}
     assert all(hyperparameters <= tags_of(path.parent) for path in out.glob("*=*/run.json"))
-    error = try_to_train(
-        mrpc, tiny_base_folder, out, "--do_eval", _grid(tmp_path, "tuning: [head]")
-    )
+    for fewer in ("tuning: [head]", "learning_rate: [1e-5]\ntuning: [adapters]"):
+        error = try_to_train(mrpc, tiny_base_folder, out, "--do_eval", _grid(tmp_path, fewer))
+        assert "holds another sweep" in error
+
+
+@pytest.mark.long
+def test_a_grid_with_more_values_adds_runs(mrpc, tiny_base_folder, tmp_path, capsys):
+    out, options = tmp_path / "out", ("--do_eval", "--num_train_epochs=1")
+    train(mrpc, tiny_base_folder, out, *options, _grid(tmp_path, "adapter_size: [2, 4]"))
+    before = _rows(out)
+    capsys.readouterr()
+    more = _grid(tmp_path, "adapter_size: [8, 4, 2]")
+    train(mrpc, tiny_base_folder, out, *options, more)
+    said = capsys.readouterr().out
+    assert said.count("What --tuning=adapters trains") == 1
+    assert _rows(out)[1:] == before[::-1]
+    # As if it had been interrupted: the record of the first sweep is still there.
+    (out / "adapter_size=8,seed=0" / "run.json").unlink()
+    train(mrpc, tiny_base_folder, out, *options, more)
+    assert len(_rows(out)) == 3
+    error = try_to_train(mrpc, tiny_base_folder, out, *options, more, "--learning_rate=1e-2")
     assert "holds another sweep" in error
 
 
