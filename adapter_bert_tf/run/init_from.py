@@ -10,13 +10,14 @@ from adapter_bert_tf.config.roles import Role
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.setting import Value
 from adapter_bert_tf.config.settings import with_role
-from adapter_bert_tf.errors import Conflict, InputError, Missing, NotFound, error_context
+from adapter_bert_tf.errors import Conflict, InputError, Missing, error_context
 from adapter_bert_tf.heads.task_model import EncoderModel
 from adapter_bert_tf.output.records import digest
 from adapter_bert_tf.run.task_data import TaskData
 from adapter_bert_tf.store import SavedAdapter, contents, load_adapter
 from adapter_bert_tf.store.combining.combine import SHAPE_KEYS, drop_lowest_layers
 from adapter_bert_tf.store.directory import adapter_exists, extract_task
+from adapter_bert_tf.store.files import missing_adapter
 from adapter_bert_tf.store.multitask import TASKS, config_of, is_several, names_of, unmeasured
 from adapter_bert_tf.task_types import type_of
 from adapter_bert_tf.training.tuning import Tuning
@@ -122,7 +123,8 @@ def _require_training(config: RunConfig, folder: str) -> None:
             "--adapter_dir."
         )
     if not adapter_exists(folder):
-        raise NotFound(f"--init_from={folder} holds no adapter_config.json of an adapter.")
+        with error_context("--init_from"):
+            raise missing_adapter(folder)
 
 
 def _of_several(

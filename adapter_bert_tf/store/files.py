@@ -22,14 +22,19 @@ def read_adapter_config(folder: str) -> dict[str, Any]:
     """Reads the config of an adapter directory. Raises `InputError`, also if there is none."""
     require_open(folder)
     if not storage.exists(os.path.join(folder, CONFIG)):
-        near = _adapter_near(folder)
-        advice = f"Is it {near!r}" if near else "Train an adapter, or give the directory of another"
-        raise NotFound(
-            f"No adapter in {folder!r}: {CONFIG} is missing. {advice} (adapter_dir)"
-            f"{'?' if near else '.'}",
-            "adapter_dir",
-        )
+        raise missing_adapter(folder, "adapter_dir")
     return read_config(os.path.join(folder, CONFIG))
+
+
+def missing_adapter(folder: str, *setting: str) -> NotFound:
+    """The error for a folder without an adapter, with the name of the setting to change if any."""
+    near = _adapter_near(folder)
+    advice = f"Is it {near!r}" if near else "Train an adapter, or give the directory of another"
+    named = "".join(f" ({name})" for name in setting)
+    return NotFound(
+        f"No adapter in {folder!r}: {CONFIG} is missing. {advice}{named}{'?' if near else '.'}",
+        *setting,
+    )
 
 
 def _adapter_near(folder: str) -> str | None:

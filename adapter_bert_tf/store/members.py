@@ -16,14 +16,14 @@ from adapter_bert_tf.adapters.methods.fusion_config import (
     stacked_name,
 )
 from adapter_bert_tf.adapters.registry import ModuleConfig, of_kind
-from adapter_bert_tf.errors import Conflict, Damaged, InputError, Mismatch, NotFound, Unsupported
+from adapter_bert_tf.errors import Conflict, Damaged, InputError, Mismatch, Unsupported
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import contents, schema, weights
 from adapter_bert_tf.store.base_match import check_base
 from adapter_bert_tf.store.checks import NORMS
 from adapter_bert_tf.store.derivation import retrained
 from adapter_bert_tf.store.file_names import CONFIG, MEMBERS
-from adapter_bert_tf.store.files import adapter_files, read_adapter
+from adapter_bert_tf.store.files import adapter_files, missing_adapter, read_adapter
 from adapter_bert_tf.store.multitask import require_one_task
 
 TRAINING_ONLY = ("init_scale", "identity_init", "dropout")  # Members may differ in these.
@@ -62,9 +62,7 @@ class Member:
 def load_member(folder: str, name: str | None = None) -> Member:
     """Reads an adapter directory as a `Member`, by default of its own name. Raises `InputError`."""
     if not storage.exists(os.path.join(folder, CONFIG)):
-        raise NotFound(
-            f"No adapter in {folder!r}: {CONFIG} is missing. Give the folder of an adapter."
-        )
+        raise missing_adapter(folder)
     config, weights, content = read_adapter(folder)
     require_one_task(config, folder)
     adapter = contents.adapter_of(config)

@@ -169,6 +169,7 @@ REFUSED = {
     "a folder that is not there": (("--fuse=a={0},nowhere",), "'nowhere'"),
     "twice the same name": (("--fuse={0},{1}",), "different names"),
     "a fusion": (("--fuse=a={0},f={fused}",), "is a fusion"),
+    "the folder of a run": (("--fuse=a={0},r={run}",), "Is it '"),
     "also a start": (("--fuse={0}", "--init_from={1}"), "--fuse starts a new fusion"),
     "members of other sizes": (
         ("--fuse=a={0},w={wide}",),
@@ -203,7 +204,7 @@ def others(fused, tiny_base_folder, tmp_path_factory):
         for variable in made.trainable_variables:
             variable.assign_add(np.full(variable.shape, 0.1 * seed, np.float32))
         model.save_adapter(name, out / name)
-    return {name: out / name for name in kinds} | {"fused": fused / "adapter"}
+    return {name: out / name for name in kinds} | {"fused": fused / "adapter", "run": fused}
 
 
 @pytest.mark.parametrize("case", REFUSED)

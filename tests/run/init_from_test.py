@@ -222,6 +222,7 @@ def starts(tiny_base_folder, tmp_path_factory):
     ):
         model.add_adapter(name, ["0", "1"], config, tuning=tuning)
         model.save_adapter(name, folder / name)
+    model.save_adapter("top", folder / "run" / "adapter")
     (folder / "same.json").write_text(json.dumps({"bottleneck_size": 8, "layers": [1]}))
     layers = json.dumps({"bottleneck_size": 8, "layer_sizes": {"0": 3}})
     (folder / "layers.json").write_text(layers)
@@ -293,6 +294,7 @@ def test_what_it_cannot_begin_from(starts):
     for arguments, message in (
         (["--do_eval", f"--init_from={starts}/top"], "conflict: --do_train"),
         (["--do_train", f"--init_from={starts}/none"], "not_found: --init_from"),
+        (["--do_train", f"--init_from={starts}/run"], f"not_found: Is it '{starts}/run/adapter'"),
         (["--do_train", f"--init_from={starts}/top", "--adapter_drop=1"], "conflict: top"),
     ):
         with raises_code(message):
