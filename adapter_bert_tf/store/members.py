@@ -156,14 +156,21 @@ def make_fusion_config(members: Sequence[Member], cooling_steps: int = 0) -> Fus
 
 def _bottleneck_config(member: Member) -> AdapterConfig:
     """The configuration of a member. Raises `InputError` unless a fusion can use it."""
-    tuning = contents.tuning_of(member.config)
-    adapter = of_kind(contents.adapter_of(member.config), AdapterConfig)
-    if tuning.method != "adapters" or adapter is None:
+    tuning, found = contents.tuning_of(member.config), contents.adapter_of(member.config)
+    if tuning.method != "adapters" or found is None:
         raise Mismatch(
             f"The member {preview(member.name)} has no bottleneck adapters (tuning="
             f"{tuning.method!r}), which a fusion needs. Train it with tuning='adapters'.",
             f"tuning={tuning.method!r}",
             "tuning='adapters'",
+        )
+    adapter = of_kind(found, AdapterConfig)
+    if adapter is None:
+        raise Mismatch(
+            f"A fusion has bottleneck adapters as members, and {preview(member.name)} is: "
+            f"{found.summary()}. Train it with adapter='pfeiffer' or adapter='houlsby'.",
+            "adapter='pfeiffer'",
+            "adapter='houlsby'",
         )
     if adapter.placement != "serial":
         raise Unsupported(f"The member {preview(member.name)} is a parallel adapter: {WHY_SERIAL}.")

@@ -183,6 +183,7 @@ REFUSED = {
         "among the members of the fusion",
     ),
     "no adapters": (("--fuse=h={head}",), "has no bottleneck adapters"),
+    "another method": (("--fuse=l={lora}",), "'l' is: LoRA"),
 }
 
 
@@ -197,6 +198,7 @@ def others(fused, tiny_base_folder, tmp_path_factory):
         "norms2": (small, Tuning()),
         "parallel": (PRESETS["parallel"], frozen),
         "head": (None, Tuning("head")),
+        "lora": (PRESETS["lora"], frozen),
     }
     model = AdapterModel(load_base(tiny_base_folder))
     for seed, (name, (config, tuning)) in enumerate(kinds.items()):
