@@ -180,9 +180,18 @@ class AdapterConfig(fields.LayeredConfig):
         return {name.rpartition("/")[0]: self.dropout for name in self.specs(sizes)}
 
     def summary(self) -> str:
+        further = {
+            "two layers deep": self.depth == 2,
+            f"scaled by {self.scale:g}": self.scale != 1,
+            "reading the block's LayerNorm": self.normalize_input,
+            "with a LayerNorm at its input": self.layer_norm,
+            "with a LayerNorm at its output": self.normalize_output,
+        }
         return (
             f"size {self.sizes_text()}, {self.activation}, {self.placement}, "
-            f"after {' and '.join(self.sublayers)}{self.layers_text()}"
+            f"after {' and '.join(self.sublayers)}"
+            f"{''.join(f', {text}' for text, applies in further.items() if applies)}"
+            f"{self.layers_text()}"
         )
 
     def sizes_text(self) -> str:

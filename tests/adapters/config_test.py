@@ -26,6 +26,23 @@ def test_json_round_trip(config):
     assert ModuleConfig.from_json(config.to_json()) == config
 
 
+VARIATIONS = {
+    "two layers deep": {"depth": 2},
+    "scaled by 4": {"scale": 4.0},
+    "reading the block's LayerNorm": {"normalize_input": True},
+    "a LayerNorm at its input": {"layer_norm": True},
+    "a LayerNorm at its output": {"normalize_output": True},
+    "parallel": {"placement": "parallel"},
+    "layers 1": {"layers": (1,)},
+}
+
+
+@pytest.mark.parametrize("text", VARIATIONS)
+def test_a_summary_names_what_differs(text):
+    assert text in AdapterConfig(8, **VARIATIONS[text]).summary()
+    assert text not in AdapterConfig(8).summary()
+
+
 LAYER_SIZES = {  # What is given, and the size in layers 0 and 1.
     "none": ({}, (8, 8)),
     "one": ({"1": 3}, (8, 3)),
