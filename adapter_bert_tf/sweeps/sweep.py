@@ -95,7 +95,7 @@ class Sweep:
 
     def _run(self, workers: Workers) -> None:
         config, checked = self.config, self.list.checked
-        self._check()
+        self.check()
         first = self._plan(checked[0])
         self.metrics = first.metrics
         self.contents = contents_of(self.runner.output_files(first.tasks))
@@ -140,8 +140,8 @@ class Sweep:
             self.list.forget()
         grid.note_sweep(self.config, self.grid)
 
-    def _check(self) -> None:
-        """Plans all runs before the first. Raises `InputError`."""
+    def check(self) -> None:
+        """Plans all runs. Raises `InputError`."""
         config, configs = self.config, self.list.checked
         if any(one.device.distribution == "multi_worker" for one in (config, *configs)):
             raise Conflict(

@@ -17,9 +17,12 @@ from adapter_bert_tf.analysis.sweeps import (
     variants,
 )
 from adapter_bert_tf.analysis.sweeps.sweep_analysis import Point
+from adapter_bert_tf.base import load_base
 from adapter_bert_tf.cli.analyze import main
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.setting import Command
+from adapter_bert_tf.multi_adapter.model import AdapterModel
+from adapter_bert_tf.training.tuning import Tuning
 from tests.analysis.looked import look
 from tests.refusals import raises_code
 
@@ -131,6 +134,18 @@ def test_what_is_in_a_ledger_is_not_trained(looked_at, tmp_path, capsys):
     assert float(found[0]["value"]) == pytest.approx(whole, abs=1e-6)
     trained = [path.name for path in (tmp_path / "out").iterdir() if path.is_dir()]
     assert trained == ["adapters_4_0"]
+
+
+def test_all_methods_are_checked_before_the_first_trains(looked_at, tmp_path):
+    """Only adapters are trained on top of another: not the upper layers, which come later."""
+    model = AdapterModel(load_base(looked_at.base))
+    model.add_adapter("below", ["a", "b"], "pfeiffer", tuning=Tuning(train_layer_norm=False))
+    model.save_adapter("below", tmp_path / "below")
+    asked = (f"--output_dir={tmp_path}/out", "--sizes=2", f"--stack={tmp_path}/below", *SHORT)
+    for more in ("--dry_run", "--report"):
+        error = look("size", looked_at, *asked, more)
+        assert error.startswith("error: The runs of top_k: --stack works with --tuning=adapters")
+        assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ Houlsby et al. 2019, Figures 3 and 4. `size_map` joins several tasks, with perce
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from adapter_bert_tf.analysis import common, outputs
 from adapter_bert_tf.analysis.sweeps import ledger, line_plots, sweep_analysis
@@ -44,9 +45,14 @@ def run(config: RunConfig, options: Mapping[str, str | None]) -> None:
             for point in ledger.read_task(options["rows"].split(","), task)
         ]
     grids = sweep_analysis.GridRunner(runner, config, cache)
-    points = grids.complete({"adapter_size": sizes}, "adapters", known)
-    points += grids.complete({"tuning": ["top_k"], "top_k": tops}, "top_k", known)
-    points += grids.complete({"tuning": ["layer_norm"]}, "layer_norm", known)
+    planned: dict[str, dict[str, Sequence[Any]]] = {
+        "adapters": {"adapter_size": sizes},
+        "top_k": {"tuning": ["top_k"], "top_k": tops},
+        "layer_norm": {"tuning": ["layer_norm"]},
+    }
+    for method, grid in planned.items():  # All, before the first takes hours.
+        grids.check(grid, method)
+    points = [p for method, grid in planned.items() for p in grids.complete(grid, method, known)]
     points += [point for point in known if point.method == FULL]
     if points and not config.actions.dry_run:
         tables = {f"{NAME}.csv": sweep_analysis.points_table(points)}

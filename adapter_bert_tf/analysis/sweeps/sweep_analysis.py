@@ -13,7 +13,7 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.analysis import outputs
 from adapter_bert_tf.analysis.common import require_one_task
 from adapter_bert_tf.config.run_config import RunConfig
-from adapter_bert_tf.errors import Conflict, InputError
+from adapter_bert_tf.errors import Conflict, InputError, error_context
 from adapter_bert_tf.run.planning import data_config
 from adapter_bert_tf.run.run_cache import RunCache
 from adapter_bert_tf.run.task_data import TaskData
@@ -100,14 +100,23 @@ class GridRunner:
                     points += one_run.run({**grid, name: [value]}, method, folder)
         return points
 
+    def check(self, grid: Mapping[str, Sequence[Any]], folder: str) -> None:
+        """Plans what `run` trains, with one seed. Raises `InputError`."""
+        one_seed = GridRunner(self.runner, self.config.changed(num_trials=1), self.cache)
+        with error_context(f"The runs of {folder}"):
+            one_seed._sweep(grid, os.path.join(self.config.output.folder, folder)).check()
+
+    def _sweep(self, grid: Mapping[str, Sequence[Any]], output_dir: str) -> Sweep:
+        with tempfile.TemporaryDirectory() as temporary:
+            path = os.path.join(temporary, f"{os.path.basename(output_dir)}.yaml")
+            storage.write_text(path, json.dumps({name: list(v) for name, v in grid.items()}))
+            config = self.config.changed(sweep=path, output_dir=output_dir, do_train=True)
+            return Sweep(self.runner, config, self.cache)
+
     def run(self, grid: Mapping[str, Sequence[Any]], method: str, folder: str) -> list[Point]:
         """Runs what is unfinished, in a folder of `--output_dir`; returns the points of all."""
         config, output_dir = self.config, os.path.join(self.config.output.folder, folder)
-        with tempfile.TemporaryDirectory() as temporary:
-            path = os.path.join(temporary, f"{folder}.yaml")
-            storage.write_text(path, json.dumps({name: list(v) for name, v in grid.items()}))
-            sweep_config = config.changed(sweep=path, output_dir=output_dir, do_train=True)
-            sweep = Sweep(self.runner, sweep_config, self.cache)
+        sweep = self._sweep(grid, output_dir)
         if config.actions.dry_run:
             sweep.warn_of_ineffective_flags()
             print(f"{output_dir}: {len(sweep.runs)} runs of {', '.join(grid)}.", flush=True)
