@@ -13,7 +13,8 @@
 # Seen: `inject_hyperparams` (schedules/_inject.py) turns each number into an array of the highest type of the weights.
 #   bfloat16 has nothing between 0.9961 and 1, so the default b2 of 0.999 becomes 1: the squares count 1 - b2 = 0, and
 #   the correction of the bias divides 0 by 0. A b2 that does not become 1 is another one in silence, as are b1, eps and
-#   the rate. Plain adam keeps Python's numbers, and is right with the same weights.
+#   the rate. Plain adam keeps Python's numbers, and is right with the same weights. google-deepmind/optax#1445 proposed
+#   float32 for all numbers, and was closed.
 # Affects training of models or LoRA that are in bfloat16 throughout, with a rate that is logged or set from outside,
 #   and comparisons of b2. With one weight in float32 it is right, and with hyperparam_dtype=jnp.float32.
 set -eu
