@@ -19,7 +19,6 @@ Analyses of a task take the flags of the script that trains it, such as run_clas
 run_squad.py. An adapter knows its task, its columns and its base.
 """
 
-import argparse
 import contextlib
 import dataclasses
 import importlib
@@ -205,7 +204,7 @@ def _command_of_adapter(folders: str) -> Command | None:
 def _run_standalone(name: str, arguments: Sequence[str]) -> int:
     module, rows = STANDALONE[name]
     program = f"{program_name('adapter_bert_tf.analysis')} {name}"
-    parser = argparse.ArgumentParser(prog=program)
+    parser = help_page.CommandParser(prog=program)
     for argument, options in rows:
         parser.add_argument(argument, **options)
     parsed = parser.parse_args(arguments)

@@ -10,6 +10,7 @@ import tempfile
 import traceback
 from collections.abc import Callable, Collection, Sequence
 
+from adapter_bert_tf.cli.help_page import CommandParser
 from adapter_bert_tf.config.messages import spell_for_command
 from adapter_bert_tf.errors import InputError, is_out_of_memory
 from adapter_bert_tf.permissions import denied
@@ -54,9 +55,9 @@ def program_name(module: str) -> str:
     return f"python -m {module}"
 
 
-def command_parser(module: str, description: str | None) -> argparse.ArgumentParser:
+def command_parser(module: str, description: str | None) -> CommandParser:
     """Returns the parser of `python -m MODULE`, with the docstring of its command."""
-    return argparse.ArgumentParser(
+    return CommandParser(
         prog=program_name(module),
         description=description,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -3,10 +3,12 @@
 absl itself lists flags in the order of the alphabet, and ends with 1, as after a mistake.
 """
 
+import argparse
 import signal
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from absl import flags
 
@@ -46,6 +48,13 @@ def print_page(text: str) -> None:
     before = signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     print(text, flush=True)
     signal.signal(signal.SIGPIPE, before)
+
+
+class CommandParser(argparse.ArgumentParser):
+    """A parser whose help a reader may end; argparse allows this from Python 3.11 on."""
+
+    def print_help(self, file: Any = None) -> None:
+        print_page(self.format_help().rstrip("\n"))
 
 
 def _page(command: str, full: bool) -> list[str]:

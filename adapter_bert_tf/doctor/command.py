@@ -6,13 +6,13 @@ Prints one line for each check; exits with status 1 if a required check failed, 
 named TPU or bucket.
 """
 
-import argparse
 import importlib.metadata
 import os
 import sys
 from collections.abc import Iterator, Sequence
 
 from adapter_bert_tf.cli.error_handling import before_tensorflow, program_name
+from adapter_bert_tf.cli.help_page import CommandParser
 from adapter_bert_tf.doctor.finding import Finding
 from adapter_bert_tf.doctor.gpu_findings import gpu_findings
 
@@ -137,7 +137,7 @@ def findings(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Prints the findings; returns the exit status."""
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog=program_name("adapter_bert_tf.doctor"), description="Checks this machine."
     )
     parser.add_argument(

@@ -177,7 +177,7 @@ def test_sigterm_lets_go_of_what_is_held(ending):
     assert stop.value.code == 143
 
 
-@pytest.mark.parametrize("command", ["", "classify ", "analyze ", "store "])
+@pytest.mark.parametrize("command", ["", "classify ", "analyze ", "store ", "predict ", "doctor "])
 def test_whoever_reads_the_help_may_stop(command):
     words = f"{sys.executable} -m adapter_bert_tf {command}--help | true"
     done = subprocess.run(words, shell=True, capture_output=True, text=True, check=False)

@@ -95,7 +95,7 @@ REFUSED = {
     "one text": (("the cat",), {}, "invalid: 'the cat'"),
     "a number": ((["a", 1],), {}, "invalid: at 1: 1"),
     "words": (([["the", "cat"]],), {}, "invalid: at 0: ['the', 'cat']"),
-    "a missing text": ((pandas.Series(["a", None]),), {}, "invalid: at 1: nan"),
+    "a missing text": ((pandas.Series(["a", None]),), {}, "invalid: at 1: "),  # NaN or None.
     "a frame": ((pandas.DataFrame({"a": TEXTS}),), {}, "invalid: list of texts"),
     "a long text": ((["a", "a" * (LONGEST_TEXT + 1)],), {}, "invalid: at 1: 1,048,577"),
     "a dev of pairs": ((TEXTS,), {"dev": (TEXTS, TEXTS)}, "invalid: dev: "),

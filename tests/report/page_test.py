@@ -266,11 +266,11 @@ def test_texts_stay_texts(run):
 
 
 def test_a_label_of_any_letters_is_drawn(tmp_path):
-    labels = ("\u65e5\u672c\u8a9e", "$\\alpha$ \u202e\x00 <&>", "#0a0101", "a" * 500)
+    labels = ("\u65e5\u672c\u8a9e", "$\\alpha$ \u202e\x01 <&>", "#0a0101", "a" * 500)
     folder = folders.write(tmp_path / "run")
     folders.classes(folder, (0, 1, 2, 3, 2, 1, 0), labels=labels, texts=[("",)])
     found = parsed(folder)
-    assert "\u65e5\u672c\u8a9e" in found.text and "$\\alpha$ \\u202e\\x00 <&>" in found.text
+    assert "\u65e5\u672c\u8a9e" in found.text and "$\\alpha$ \\u202e\\x01 <&>" in found.text
 
 
 DAMAGE = {
