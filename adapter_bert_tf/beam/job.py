@@ -88,17 +88,7 @@ def score(
     """
     _quiet(runner)
     require_beam()
-    for name, value in {
-        "workers": workers,
-        "part_rows": part_rows,
-        "batch_size": batch_size,
-    }.items():
-        if value < 1:
-            raise InputError(f"{name} is 1 or more. Received: {value}", name)
-    if ending is not None and ending not in ENDINGS:
-        known = ", ".join(ENDINGS)
-        raise InputError(f"format is one of {known}. Received: {ending!r}", "format")
-
+    _check_options(ending, workers=workers, part_rows=part_rows, batch_size=batch_size)
     adapters = Adapters.read(adapter_dirs, adapter_column, base=base, stack=stack)
     files = find_files(inputs, output)
     _require_remote(runner, [output, *adapters.folders.values(), *(file.path for file in files)])
@@ -138,6 +128,16 @@ def _quiet(runner: str) -> None:
 def _is_of_a_module(record: logging.LogRecord) -> bool:
     """Whether a line is not of the root logger itself, to which only Beam's modules write."""
     return record.name != "root"
+
+
+def _check_options(ending: str | None, **numbers: int) -> None:
+    """Raises `InputError` for an unknown ending, and for a number below 1."""
+    for name, value in numbers.items():
+        if value < 1:
+            raise InputError(f"{name} is 1 or more. Received: {value}", name)
+    if ending is not None and ending not in ENDINGS:
+        known = ", ".join(ENDINGS)
+        raise InputError(f"format is one of {known}. Received: {ending!r}", "format")
 
 
 def _require_remote(runner: str, paths: Sequence[str]) -> None:
