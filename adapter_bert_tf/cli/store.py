@@ -87,7 +87,8 @@ def _add_options_of_averages(average: argparse.ArgumentParser) -> None:
         "--shares",
         type=_numbers,
         default=(),
-        help="how much each counts, separated by commas (default: all alike)",
+        help="how much each counts, separated by commas; only mean normalizes them (default: all "
+        "alike, for ties 1 each, for sum and dare 1 / count)",
     )
     average.add_argument(
         "--density", type=float, default=0.5, help="share of the values that ties and dare keep"

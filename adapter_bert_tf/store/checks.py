@@ -39,7 +39,7 @@ FIELDS: Types = {
 }
 DERIVED = "derived"  # How an adapter was made from others, by one of these, without training.
 OPERATIONS = {
-    "average": "The mean of",
+    "average": "Combined from",
     "generate": "Generated for one task by",
     "drop": "Without adapters in the lowest layers, from",
     "import": "Imported from",
@@ -149,6 +149,7 @@ def _check_derived(derived: Mapping[str, Any] | None) -> None:
     valid = isinstance(sources, list) and all(
         isinstance(source, dict) and not wrong_fields(source, SOURCE, {}) for source in sources
     )
+    valid = valid and isinstance(derived.get("options", {}), dict)
     if not valid or str(derived.get("operation")) not in OPERATIONS:
         raise InputError(
             f"derived needs one of {list(OPERATIONS)} as operation, and sources with "

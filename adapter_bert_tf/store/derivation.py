@@ -14,11 +14,15 @@ RUN_FIELDS = ("run", "global_step")  # True of the weights of one run only.
 
 
 def derive(
-    config: Mapping[str, Any], operation: str, sources: Sequence[Mapping[str, Any]]
+    config: Mapping[str, Any],
+    operation: str,
+    sources: Sequence[Mapping[str, Any]],
+    **options: Any,
 ) -> dict[str, Any]:
     """The config of an adapter that one of `OPERATIONS` made from sources; not that of a run."""
     rest = {key: value for key, value in config.items() if key not in RUN_FIELDS}
     derived = {"operation": operation, "sources": [dict(source) for source in sources]}
+    derived |= {"options": options} if options else {}
     return rest | {"command": command(), DERIVED: derived}
 
 
@@ -50,7 +54,10 @@ def origin_lines(config: Mapping[str, Any]) -> list[str]:
     derived = config.get(DERIVED)
     if not derived:
         return [config["command"]] if config.get("command") else []
-    lines = [config["command"], f"# {OPERATIONS[derived['operation']]}"]
+    start, _, preposition = OPERATIONS[derived["operation"]].rpartition(" ")
+    options = ", ".join(f"{name}={value}" for name, value in derived.get("options", {}).items())
+    title = f"{start} ({options}) {preposition}" if options else f"{start} {preposition}"
+    lines = [config["command"], f"# {title}"]
     for source in derived["sources"]:
         parts = [source["name"], f"sha256 {source['sha256']}", source["command"]]
         lines.append(f"# {', '.join(part for part in parts if part)}")

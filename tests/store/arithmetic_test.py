@@ -27,13 +27,13 @@ CASES = [
 @pytest.mark.parametrize(("method", "shares", "density", "expected"), CASES)
 def test_by_hand(method, shares, density, expected):
     options = options_for(method, len(STACK), shares, density)
-    np.testing.assert_allclose(METHODS[method](STACK, options), expected, rtol=1e-12)
+    np.testing.assert_allclose(METHODS[method].combine(STACK, options), expected, rtol=1e-12)
 
 
 def test_dare_keeps_the_mean_and_its_seed():
     stack = np.ones((2, 200, 300))
     first, again, other = (
-        METHODS["dare"](stack, options_for("dare", 2, density=0.25, seed=seed))
+        METHODS["dare"].combine(stack, options_for("dare", 2, density=0.25, seed=seed))
         for seed in (1, 1, 2)
     )
     assert abs(first.mean() - 1) < 0.02

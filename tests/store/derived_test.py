@@ -47,25 +47,37 @@ def _source(saved):
     }
 
 
-DERIVED = {  # The operation, and a function of two runs: (new adapter, its sources).
-    "average": ("average", lambda a, b: (average([a, b]), [a, b])),
-    "drop": ("drop", lambda a, b: (drop_lowest_layers(a, 1), [a])),
+DERIVED = {  # The operation, its options on the card, and a function of two runs: (new, sources).
+    "mean": ("average", "method=mean", lambda a, b: (average([a, b]), [a, b])),
+    "ties": (
+        "average",
+        "method=ties, shares=[1.0, 0.5], density=0.2",
+        lambda a, b: (average([a, b], "ties", (1, 0.5), 0.2), [a, b]),
+    ),
+    "dare": (
+        "average",
+        "method=dare, density=0.5, seed=7",
+        lambda a, b: (average([a, b], "dare", seed=7), [a, b]),
+    ),
+    "drop": ("drop", "", lambda a, b: (drop_lowest_layers(a, 1), [a])),
 }
 
 
 @pytest.mark.parametrize("case", DERIVED)
 def test_sources_are_recorded(case, runs, tmp_path):
-    operation, make = DERIVED[case]
+    operation, options, make = DERIVED[case]
     new, sources = make(*runs)
     expected = {"operation": operation, "sources": list(map(_source, sources))}
     save_adapter(str(tmp_path / "a"), new.config, new.weights)
     config = load_adapter(str(tmp_path / "a")).config
+    shown = config["derived"].pop("options", {})
+    assert ", ".join(f"{name}={value}" for name, value in shown.items()) == options
     assert config["derived"] == expected
     assert not {"run", "global_step"} & config.keys()
     assert (config["metric"], config["task"]) == (None, "mrpc")
     assert "--seed=" not in config["command"]
     card = (tmp_path / "a" / "README.md").read_text()
-    assert "Trained with" not in card and "Made with" in card
+    assert "Trained with" not in card and "Made with" in card and options in card
     for source in sources:
         assert source.config["sha256"] in card and source.config["command"] in card
 
@@ -122,6 +134,7 @@ WRONG = {
     "another operation": {"operation": "sum", "sources": [SOURCE]},
     "a text": {"operation": "average", "sources": ["a"]},
     "a source without a name": {"operation": "average", "sources": [{"sha256": None}]},
+    "options that are a list": {"operation": "average", "sources": [SOURCE], "options": [1]},
     "an operation that is a list": {"operation": ["average"], "sources": [SOURCE]},
 }
 

@@ -36,7 +36,7 @@ def ties(stack: Stack, options: Options) -> np.ndarray:
     """TIES (Yadav et al. 2023, section 3): trims, elects a sign, and takes the mean of that sign.
 
     Of each adapter only the largest values are kept. Each position takes the sign of their sum, and
-    the mean of the values with this sign, times their shares.
+    the mean of the values with this sign, times their shares, which are not normalized.
     """
     kept = np.stack([_largest(values, options.density) for values in stack])
     sign = np.where(kept.sum(0) >= 0, 1, -1)
@@ -58,11 +58,19 @@ def _largest(values: np.ndarray, density: float) -> np.ndarray:
     return values * kept.reshape(values.shape)
 
 
-METHODS: dict[str, Callable[[Stack, Options], np.ndarray]] = {
-    "mean": weighted_mean,
-    "sum": weighted_sum,
-    "ties": ties,
-    "dare": dare,
+class Method(NamedTuple):
+    """A way to combine adapters: its function, the options it reads, and whether it adds."""
+
+    combine: Callable[[Stack, Options], np.ndarray]
+    reads: tuple[str, ...] = ()
+    adds: bool = False
+
+
+METHODS = {
+    "mean": Method(weighted_mean),
+    "sum": Method(weighted_sum, adds=True),
+    "ties": Method(ties, ("density",)),
+    "dare": Method(dare, ("density", "seed"), adds=True),
 }
 
 
@@ -73,6 +81,6 @@ def options_for(
 
     The default shares are 1 for methods that take a mean, and 1 / count for those that add.
     """
-    usual = 1.0 if method in ("mean", "ties") else 1.0 / count
+    usual = 1.0 / count if METHODS[method].adds else 1.0
     values = np.array(shares or [usual] * count, np.float64)
     return Options(values, density, np.random.default_rng(seed))

@@ -53,7 +53,8 @@ def average(
       method: key of `arithmetic.METHODS`, for the variables of adapters, less what they start at.
         Heads, poolers, LayerNorms and gates always get the mean. `sum` of LoRA is exact: its rank
         is that of all together.
-      shares: how much each adapter counts; the default counts all alike.
+      shares: how much each adapter counts; the default counts all alike. They are normalized for
+        `mean` only; the default is 1 for `ties`, as in PEFT, and 1 / count for the others.
       density: share of the values that `ties` and `dare` keep.
       seed: of the values that `dare` keeps.
 
@@ -76,7 +77,11 @@ def average(
     weights = {name: value.astype(np.float32) for name, value in weights.items()}
     tasks = dict.fromkeys(saved.config["task"] for saved in adapters)
     names = dict.fromkeys(contents.name_of(saved.config) for saved in adapters)
-    config = derive(first, "average", [adapter_source(saved.config) for saved in adapters])
+    sources = [adapter_source(saved.config) for saved in adapters]
+    given = {"shares": list(map(float, shares))} if shares else {}
+    read = {"density": density, "seed": seed}
+    given |= {name: read[name] for name in arithmetic.METHODS[method].reads}
+    config = derive(first, "average", sources, method=method, **given)
     config |= {"task": "+".join(tasks), "versions": installed_versions()}
     config |= {} if adapter is None else {"adapter": adapter.to_dict()}
     config = contents.named(config, "+".join(names))
@@ -144,7 +149,7 @@ def _combined(
             is_first = last == adapter.factors[0]
             of_name = options._replace(shares=roots * (np.sign(options.shares) if is_first else 1))
         start = start_of(specs[name])
-        change = arithmetic.METHODS[method](_stack(name, adapters) - start, of_name)
+        change = arithmetic.METHODS[method].combine(_stack(name, adapters) - start, of_name)
         combined[name] = start + change
     return summed, combined
 
