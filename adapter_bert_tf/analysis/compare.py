@@ -38,6 +38,7 @@ def run(config: RunConfig, options: Mapping[str, str | None]) -> None:
     runner = common.runner_for(config)
     configs = {name: read_adapter_config(folder) for name, folder in folders.items()}
     below = stack_folders(configs, config.training.stack)
+    below |= _parse_stacks(options["stacks"], list(folders))
     plans, run_cache = {}, RunCache()
     for name, folder in folders.items():
         one = config.changed(adapter_dir=folder, stack=below[name])
@@ -75,6 +76,17 @@ def _parse_adapters(text: str | None) -> dict[str, str]:
             f"commas (NAME=DIR sets a name). Received: {preview(text)}"
         )
     return adapters
+
+
+def _parse_stacks(text: str | None, names: list[str]) -> dict[str, str]:
+    """Parses `NAME=DIR,...` to a dict from an adapter's name to the directory below it."""
+    stacks = {printable(name): folder for name, folder in parse_named_folders(text or "")}
+    if unknown := [name for name in stacks if name not in names]:
+        raise InputError(
+            f"--stacks must be NAME=DIR of {names}, separated by commas. Received: "
+            f"{preview(unknown)}"
+        )
+    return stacks
 
 
 def _check_same(first: Plan, plan: Plan, name: str) -> None:

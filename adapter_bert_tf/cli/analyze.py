@@ -59,13 +59,17 @@ class TaskAnalysis:
 _TRAINING = ("--do_train", "--num_trials=3")
 _SUBLAYERS = "Sublayers whose adapters are removed, with commas: both, attention, feed_forward."
 _ADAPTERS = "Adapter directories or output folders, with commas between; NAME=DIR gives a name."
+_STACKS = "Adapters below those of --adapters, NAME=DIR with commas between; --stack is for all."
 _ROWS = "JSON lines of earlier runs, with commas between, which are not repeated."
 TASK_ANALYSES = {
     "ablation": TaskAnalysis(
         "adapter_bert_tf.analysis.layers.ablation", {"sublayers": ("both", _SUBLAYERS)}
     ),
     "influence": TaskAnalysis("adapter_bert_tf.analysis.layers.influence"),
-    "compare": TaskAnalysis("adapter_bert_tf.analysis.compare", {"adapters": (None, _ADAPTERS)}),
+    "compare": TaskAnalysis(
+        "adapter_bert_tf.analysis.compare",
+        {"adapters": (None, _ADAPTERS), "stacks": (None, _STACKS)},
+    ),
     "init_scale": TaskAnalysis(
         "adapter_bert_tf.analysis.sweeps.init_scale",
         {"scales": (None, "Standard deviations to try (default: 1e-7 to 1).")},

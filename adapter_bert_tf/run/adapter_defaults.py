@@ -18,7 +18,13 @@ from adapter_bert_tf.store.directory import (
 )
 from adapter_bert_tf.store.file_names import CONFIG
 from adapter_bert_tf.store.files import read_adapter_config, read_config
-from adapter_bert_tf.store.multitask import NAME, TASKS, is_several, names_of
+from adapter_bert_tf.store.multitask import (
+    NAME,
+    TASKS,
+    is_several,
+    names_of,
+    require_one_task,
+)
 from adapter_bert_tf.task_types import TableType, type_of
 from adapter_bert_tf.tasks import OWN
 from adapter_bert_tf.tasks import TASKS as KNOWN_TASKS
@@ -29,8 +35,8 @@ BASE_SETTINGS = {"base_model", "vocab_file", "bert_config_file", "init_checkpoin
 def with_adapter_defaults(config: RunConfig, adapters: str | None = None) -> RunConfig:
     """Returns the configuration with the settings of a saved adapter, where the user gave none.
 
-    Raises `NotFound` if the adapter of `--adapter_dir` is missing, `InputError` if one is damaged.
-    Other missing adapters are reported where they are read.
+    Raises `NotFound` if the adapter of `--adapter_dir`, or the first of `adapters`, is missing,
+    `InputError` if one is damaged. Other missing adapters are reported where they are read.
 
     Args:
       config: of the command.
@@ -41,6 +47,8 @@ def with_adapter_defaults(config: RunConfig, adapters: str | None = None) -> Run
         known = _base(config, start)
     else:
         folder = _first(adapters) if adapters else config.output.adapter_folder
+        if adapters and folder:  # Else the missing name of the task would be reported.
+            require_one_task(read_adapter_config(folder), folder)
         known = _base(config, folder) | _task(config, folder)
     return config.with_defaults(**{n: v for n, v in known.items() if n not in config.given})
 

@@ -72,14 +72,17 @@ REFUSED = {
     "none": ("", "two or more"),
     "twice": ("{run},{run}", "is there twice"),
     "nothing there": ("{run},b={run}/nowhere", "nowhere"),
+    "nothing there first": ("b={run}/nowhere,{run}", "nowhere"),
+    "a stack of no adapter": ("a={run},b={run} --stacks=c={run}", "['c']"),
+    "no stack": ("a={run},b={run} --stacks=b={run}", "--stack"),
 }
 
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_is_refused(case, looked_at, tmp_path):
     adapters, said = REFUSED[case]
-    asked = f"--adapters={adapters.format(run=looked_at.run)}"
-    error = look("compare", looked_at, asked, f"--output_dir={tmp_path}/out")
+    asked = f"--adapters={adapters.format(run=looked_at.run)}".split()
+    error = look("compare", looked_at, *asked, f"--output_dir={tmp_path}/out")
     assert error and said in error and not (tmp_path / "out").exists()
 
 
