@@ -29,7 +29,7 @@ def check_analysis(config: RunConfig, analysis: str, names: Collection[str]) -> 
     require_one_task(config, analysis)
     if others := [name for name in OTHER_ACTIONS if config.value(name)]:
         raise Conflict(
-            f"`analysis {analysis}` reads an adapter and its dev set, and does nothing else. "
+            f"`analyze {analysis}` reads an adapter and its dev set, and does nothing else. "
             f"Received: {', '.join(f'--{name}' for name in others)}. Leave it out."
         )
     outputs.require_writable(config.output.folder, names)
@@ -40,7 +40,7 @@ def require_one_task(config: RunConfig, analysis: str) -> None:
     """Raises `InputError` if `--task_name` lists several tasks."""
     if is_several(config.data.task_name):
         raise Conflict(
-            f"`analysis {analysis}` needs data of one task. Received: --task_name="
+            f"`analyze {analysis}` needs data of one task. Received: --task_name="
             f"{config.data.task_name}. Give one task, and its adapter: ADAPTER_DIR/tasks/NAME for "
             "tasks that were trained together (methods that train the base, such as pals, have "
             "none)."

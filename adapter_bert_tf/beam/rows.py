@@ -86,9 +86,11 @@ def find_files(paths: Sequence[str], output: str = "") -> list[InputFile]:
     for file in sorted(found.values(), key=lambda file: file.name):
         other = by_stem.setdefault(output_stem(file.name), file)
         if other is not file:
+            same_folder = os.path.dirname(other.path) == os.path.dirname(file.path)
+            advice = "Rename" if same_folder else "Give the folder above both, or"
             raise Unsupported(
                 f"{other.path} and {file.path} would have the same output, "
-                f"{output_stem(file.name)}. Give the folder above both, or one of them."
+                f"{output_stem(file.name)}. {advice} one of them."
             )
     return list(by_stem.values())
 

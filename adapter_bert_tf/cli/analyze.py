@@ -93,7 +93,7 @@ _OUTPUT = ("--output_dir", {**_FOLDER, "help": "for the table and the pictures"}
 STANDALONE: dict[str, tuple[str, tuple[tuple[str, dict[str, Any]], ...]]] = {
     "fusion_map": (
         "adapter_bert_tf.analysis.composition.heat_map",
-        (("tables", {"nargs": "+", "metavar": "CSV", "help": "of `analysis fusion`"}), _OUTPUT),
+        (("tables", {"nargs": "+", "metavar": "CSV", "help": "of `analyze fusion`"}), _OUTPUT),
     ),
     "size_map": (
         "adapter_bert_tf.analysis.sweeps.size_map",

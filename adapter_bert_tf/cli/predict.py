@@ -44,7 +44,8 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     add(
         "--base_model",
         type=expand_user,
-        help="its base: a folder, a package, a name on a hub (default: what it names)",
+        help="its base: a folder, a package, a name on a hub (default: the one it names; a "
+        "folder must be given)",
     )
     add("--stack", type=expand_user, help="the adapter below it, of a language for example")
     add("--batch_size", type=int, default=32, help="the most rows of a batch (default: 32)")

@@ -60,7 +60,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         sub.add_argument(
             "--base_model",
             type=expand_user,
-            help="the adapter's base (default: what it names)",
+            help="the adapter's base (default: the one it names; a folder must be given)",
         )
     for sub in (average, generated, imported):
         sub.add_argument("--dtype", default="float32", choices=("float32", "float16", "bfloat16"))

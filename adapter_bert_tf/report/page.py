@@ -136,7 +136,7 @@ def _tiles(contents: Contents) -> list[tuple[str, str, str]]:
     tiles = [_tile(results, name) for name in names[:MAX_TILES]]
     if share := run_record.trained_proportion(contents):
         tiles.append(("of the parameters trained", f"{share:.2%}", ""))
-    if "examples_per_second" in contents.record:
+    if contents.record.get("examples_per_second"):
         tiles.append(("examples/s", format_number(contents.record["examples_per_second"], 1), ""))
     return tiles
 

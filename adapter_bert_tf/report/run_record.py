@@ -105,7 +105,8 @@ def _settings(contents: Contents) -> list[Block]:
     step = record.get("resumed_from_step")
     since = f", since step {format_number(step)}" if step else ""
     for name, label in MEASUREMENTS.items():
-        if name in record:
+        # One that resumed after its last step has measured no time.
+        if record.get(name, 0) or (name in record and name not in TIME_MEASUREMENTS):
             label += since if name in TIME_MEASUREMENTS else ""
             rows.append([label, format_number(record[name], 1)])
     header, caption = ["setting", "value"], "Settings and cost"

@@ -191,6 +191,8 @@ def columns(body, names):
         values = body["inputs"]
         return (values if isinstance(values, dict) else {names[0]: values}), False
     rows = [row if isinstance(row, dict) else {names[0]: row} for row in body["instances"]]
+    if others := [row for row in rows if row.keys() != {*names}]:
+        raise ValueError(f"The inputs are {names}. Received: {[*others[0]]}")
     return {name: [row[name] for row in rows] for name in names}, True
 
 

@@ -145,6 +145,9 @@ def test_a_run_that_went_on_knows_the_time_since(tmp_path):
     found = parsed(tmp_path)
     assert ["seconds of training, since step 1,200", "12.2"] in found.rows
     assert not [row for row in found.rows if row[0] == "seconds of training"]
+    after_the_last = {"resumed_from_step": 1200, "train_seconds": 0.0, "examples_per_second": 0.0}
+    (tmp_path / "run.json").write_text(json.dumps(record | after_the_last))
+    assert not [row for row in parsed(tmp_path).rows if "since step" in row[0]]
 
 
 def test_it_says_what_the_errors_are(run):

@@ -86,6 +86,7 @@ TASK = {"task": ["moods"], "text_a": ["rain"], "text_b": [""]}
         ([], 400, "AttributeError"),
         ({"inputs": {}}, 400, "serving_default"),
         ({"signature_name": "moods"}, 400, "either inputs or instances"),
+        ({"signature_name": "moods", "instances": [{"title": "A."}]}, 400, "The inputs are"),
         ({"signature_name": "moods", "inputs": {"text": ["a"]}}, 400, "inputs are ['text_a']"),
         ({"signature_name": "moods", "inputs": {"text_a": [1]}}, 400, ""),
         ({"signature_name": "tasks", "inputs": TASK | {"task": ["x"]}}, 400, "Unknown task"),

@@ -39,7 +39,7 @@ def parse_panels(path: str, text: str) -> list[Panel]:
             raise ValueError("it has no rows")
     except (KeyError, TypeError, ValueError, csv.Error) as error:
         raise Damaged(
-            f"{path} is not a table of `analysis fusion`: {truncate(repr(error), 200)}"
+            f"{path} is not a table of `analyze fusion`: {truncate(repr(error), 200)}"
         ) from error
     return [_panel(target, values) for target in dict.fromkeys(key[0] for key in values)]
 

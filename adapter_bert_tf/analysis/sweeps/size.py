@@ -24,7 +24,7 @@ def run(config: RunConfig, options: Mapping[str, str | None]) -> None:
     sweep_analysis.check_analysis(config, NAME, outputs.file_names(NAME))
     if config.method.tuning != "adapters":
         raise Conflict(
-            "`analysis size` compares --tuning=adapters with top_k and layer_norm. Received: "
+            "`analyze size` compares --tuning=adapters with top_k and layer_norm. Received: "
             f"--tuning={config.method.tuning}. Leave it out."
         )
     sizes: Sequence[int] = SIZES

@@ -1,6 +1,6 @@
 """Metric by trained parameters for several tasks (Houlsby et al. 2019, Figures 1, 3, 4 and 5).
 
-Reads tables of `analysis size` and ledgers of runs; trains nothing.
+Reads tables of `analyze size` and ledgers of runs; trains nothing.
 """
 
 import collections
@@ -35,7 +35,7 @@ def run(parsed: Any, command: str) -> None:
 
 
 def read(path: str) -> list[Point]:
-    """The points of a table of `analysis size` or of a ledger. Raises `InputError`."""
+    """The points of a table of `analyze size` or of a ledger. Raises `InputError`."""
     points = ledger.read(path) if path.endswith(".jsonl") else _read_table(path)
     if not points:
         raise NotFound(f"{path} holds no runs.")
@@ -51,7 +51,7 @@ def _read_table(path: str) -> list[Point]:
     except (ValueError, csv.Error) as error:
         raise Damaged(
             f"{path}, line {reader.line_num}: {error}. It must be a table of "
-            f"`analysis size`, with the columns {', '.join(Point._fields)}. Correct the line, or "
+            f"`analyze size`, with the columns {', '.join(Point._fields)}. Correct the line, or "
             "give another file."
         ) from error
     return points
@@ -107,7 +107,7 @@ def _select_tasks(points: Sequence[Point], tasks: str | None) -> Sequence[Point]
 def _drawable(points: Sequence[Point]) -> list[Point]:
     """The points of methods with a style; prints the others. Raises `InputError` for none."""
     if unknown := {p.method for p in points} - line_plots.STYLES.keys():
-        print(f"Left out, as no method of `analysis size`: {printable(', '.join(sorted(unknown)))}")
+        print(f"Left out, as no method of `analyze size`: {printable(', '.join(sorted(unknown)))}")
     drawable = [point for point in points if point.method in line_plots.STYLES]
     if not drawable:
         raise NotFound(

@@ -48,7 +48,7 @@ def check_analysis(config: RunConfig, analysis: str, names: Sequence[str]) -> No
     taken = [n for n in EXCLUDED_FLAGS if config.values.get(n) not in (None, False, "grid")]
     if taken:
         raise Conflict(
-            f"`analysis {analysis}` decides what is trained. Received: "
+            f"`analyze {analysis}` decides what is trained. Received: "
             f"{', '.join(f'--{name}' for name in taken)}. Leave it out."
         )
     outputs.require_writable(config.output.folder, names)
