@@ -21,7 +21,7 @@ def derive(
 ) -> dict[str, Any]:
     """The config of an adapter that one of `OPERATIONS` made from sources; not that of a run."""
     rest = {key: value for key, value in config.items() if key not in RUN_FIELDS}
-    derived = {"operation": operation, "sources": [dict(source) for source in sources]}
+    derived: dict[str, Any] = {"operation": operation, "sources": [dict(s) for s in sources]}
     derived |= {"options": options} if options else {}
     return rest | {"command": command(), DERIVED: derived}
 

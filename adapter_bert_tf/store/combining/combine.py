@@ -78,7 +78,7 @@ def average(
     tasks = dict.fromkeys(saved.config["task"] for saved in adapters)
     names = dict.fromkeys(contents.name_of(saved.config) for saved in adapters)
     sources = [adapter_source(saved.config) for saved in adapters]
-    given = {"shares": list(map(float, shares))} if shares else {}
+    given: dict[str, Any] = {"shares": list(map(float, shares))} if shares else {}
     read = {"density": density, "seed": seed}
     given |= {name: read[name] for name in arithmetic.METHODS[method].reads}
     config = derive(first, "average", sources, method=method, **given)
