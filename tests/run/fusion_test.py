@@ -248,7 +248,7 @@ def test_a_fusion_that_is_neither_there_nor_trained(mrpc, members, tiny_base_fol
 
 
 def look(mrpc, base, *arguments):
-    """`analysis fusion` in this process; the message with which it ends, or None."""
+    """`analyze fusion` in this process; the message with which it ends, or None."""
     data = ("--task_name=mrpc", f"--data_dir={mrpc}", f"--base_model={base}", "--do_eval")
     return command(*data, *arguments, main=lambda words: run_job(ANALYSIS, words))
 
@@ -317,7 +317,7 @@ def test_whom_it_listens_to(mrpc, fused, tiny_base_folder, tmp_path):
 
 def test_a_map_of_other_tables(mrpc, tmp_path, capsys):
     for table, said in (
-        (mrpc / "dev.tsv", "not a table of `analysis"),
+        (mrpc / "dev.tsv", "is not a table of"),
         ("no.csv", "no file 'no.csv'"),
     ):
         assert analyze_main(["fusion_map", str(table), f"--output_dir={tmp_path}/none"]) == 1
