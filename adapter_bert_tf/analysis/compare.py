@@ -79,7 +79,10 @@ def _parse_adapters(text: str | None) -> dict[str, str]:
 
 
 def _parse_stacks(text: str | None, names: list[str]) -> dict[str, str]:
-    """Parses `NAME=DIR,...` to a dict from an adapter's name to the directory below it."""
+    """Parses `NAME=DIR,...` to a dict from an adapter's name to the directory below it.
+
+    Raises `InputError` for a name that is not one of `names`.
+    """
     stacks = {printable(name): folder for name, folder in parse_named_folders(text or "")}
     if unknown := [name for name in stacks if name not in names]:
         raise InputError(

@@ -52,12 +52,12 @@ DERIVED = {  # The operation, its options on the card, and a function of two run
     "ties": (
         "average",
         "method=ties, shares=[1.0, 0.5], density=0.2",
-        lambda a, b: (average([a, b], "ties", (1, 0.5), 0.2), [a, b]),
+        lambda a, b: (average([a, b], "ties", (1, 0.5), np.float64(0.2)), [a, b]),
     ),
     "dare": (
         "average",
         "method=dare, density=0.5, seed=7",
-        lambda a, b: (average([a, b], "dare", seed=7), [a, b]),
+        lambda a, b: (average([a, b], "dare", seed=np.int64(7)), [a, b]),
     ),
     "drop": ("drop", "", lambda a, b: (drop_lowest_layers(a, 1), [a])),
 }

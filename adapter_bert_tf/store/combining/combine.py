@@ -79,7 +79,7 @@ def average(
     names = dict.fromkeys(contents.name_of(saved.config) for saved in adapters)
     sources = [adapter_source(saved.config) for saved in adapters]
     given: dict[str, Any] = {"shares": list(map(float, shares))} if shares else {}
-    read = {"density": density, "seed": seed}
+    read = {"density": float(density), "seed": int(seed)}  # JSON has no numbers of NumPy.
     given |= {name: read[name] for name in arithmetic.METHODS[method].reads}
     config = derive(first, "average", sources, method=method, **given)
     config |= {"task": "+".join(tasks), "versions": installed_versions()}
