@@ -104,9 +104,10 @@ def test_a_missing_adapter(tmp_path, monkeypatch):
     given = {"do_eval": True, "adapter_dir": "no"}
     with pytest.raises(NotFound, match="'no'"):
         with_adapter_defaults(RunConfig.from_values(Command.CLASSIFIER, given, given))
-    # One of a list to compare is reported where all of them are read.
+    # Of a list to compare, only the first says what the task is.
     config = RunConfig.from_values(Command.CLASSIFIER, {"do_eval": True}, {"do_eval"})
-    assert with_adapter_defaults(config, "no").data.task_name is None
+    with pytest.raises(NotFound, match="'no'"):
+        with_adapter_defaults(config, "no,other")
 
 
 def _record(path, values):
