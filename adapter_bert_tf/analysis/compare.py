@@ -19,8 +19,8 @@ from adapter_bert_tf.run.task_data import DevSet
 from adapter_bert_tf.run.task_runner import TaskRunner
 from adapter_bert_tf.sanitize import preview, printable
 from adapter_bert_tf.store.combining.stacking import stack_folders
-from adapter_bert_tf.store.directory import find_adapter, parse_named_folders
-from adapter_bert_tf.store.files import read_adapter_config
+from adapter_bert_tf.store.directory import parse_named_folders
+from adapter_bert_tf.store.files import find_adapter, read_adapter_config
 from adapter_bert_tf.training import inference
 from adapter_bert_tf.training.progress import RowProgress
 

@@ -14,7 +14,7 @@ from adapter_bert_tf.output.output_dir import Contents, OutputDir
 from adapter_bert_tf.output.records import read_record
 from adapter_bert_tf.run.output_contents import contents_of
 from adapter_bert_tf.store.adapter_dir import require_outside_adapters
-from adapter_bert_tf.store.directory import adapter_exists
+from adapter_bert_tf.store.files import adapter_exists
 
 PICTURE_SUFFIXES = (".png", ".svg")
 MAX_TABLE_BYTES = 64 << 20

@@ -192,8 +192,8 @@ def _has_tags(folder: Any) -> bool:
 
 def _command_of_adapter(folders: str) -> Command | None:
     """The command of the type of the first of `[NAME=]DIR,...`; None if it cannot be read."""
-    from adapter_bert_tf.store.directory import find_adapter, parse_named_folders
-    from adapter_bert_tf.store.files import read_adapter_config
+    from adapter_bert_tf.store.directory import parse_named_folders
+    from adapter_bert_tf.store.files import find_adapter, read_adapter_config
     from adapter_bert_tf.store.multitask import common_type, is_several, types_of
     from adapter_bert_tf.task_types import type_of
 

@@ -29,14 +29,13 @@ from adapter_bert_tf.store.contents import adapter_of, name_of, trained_size
 from adapter_bert_tf.store.directory import (
     WEIGHTS,
     SavedAdapter,
-    adapter_exists,
     check_task_directories,
     extract_task,
     load_adapter,
     save_adapter,
 )
 from adapter_bert_tf.store.file_names import CONFIG, MEMBERS
-from adapter_bert_tf.store.files import read_config
+from adapter_bert_tf.store.files import adapter_exists, read_config
 from adapter_bert_tf.store.multitask import is_several, require_one_task
 
 ROW = "{:<24}{:<20}{:>6}{:>12}{:>10}  {:<31} {}"

@@ -7,9 +7,8 @@ from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.task_list import is_several
 from adapter_bert_tf.errors import InputError
 from adapter_bert_tf.store import multitask
-from adapter_bert_tf.store.directory import adapter_exists
 from adapter_bert_tf.store.file_names import CONFIG
-from adapter_bert_tf.store.files import read_config
+from adapter_bert_tf.store.files import adapter_exists, read_config
 from adapter_bert_tf.training.tuning import MULTITASK_METHODS
 
 

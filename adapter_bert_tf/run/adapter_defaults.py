@@ -11,13 +11,14 @@ from adapter_bert_tf.base.files import default_base
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.setting import Value
 from adapter_bert_tf.store.base_match import base_of
-from adapter_bert_tf.store.directory import (
+from adapter_bert_tf.store.directory import parse_named_folders
+from adapter_bert_tf.store.file_names import CONFIG
+from adapter_bert_tf.store.files import (
     adapter_exists,
     find_adapter,
-    parse_named_folders,
+    read_adapter_config,
+    read_config,
 )
-from adapter_bert_tf.store.file_names import CONFIG
-from adapter_bert_tf.store.files import read_adapter_config, read_config
 from adapter_bert_tf.store.multitask import (
     NAME,
     TASKS,
@@ -43,8 +44,8 @@ def with_adapter_defaults(config: RunConfig, adapters: str | None = None) -> Run
       adapters: `[NAME=]DIR,...` of an analysis that reads these instead of `--adapter_dir`.
     """
     if config.actions.do_train:
-        start = config.training.init_from or _first(config.training.fuse)
-        known = _base(config, start)
+        start = config.training.init_from
+        known = _base(config, find_adapter(start) if start else _first(config.training.fuse))
     else:
         folder = _first(adapters) if adapters else config.output.adapter_folder
         if adapters and folder:  # Else the missing name of the task would be reported.

@@ -16,8 +16,8 @@ from adapter_bert_tf.output.records import digest
 from adapter_bert_tf.run.task_data import TaskData
 from adapter_bert_tf.store import SavedAdapter, contents, load_adapter
 from adapter_bert_tf.store.combining.combine import SHAPE_KEYS, drop_lowest_layers
-from adapter_bert_tf.store.directory import adapter_exists, extract_task
-from adapter_bert_tf.store.files import missing_adapter
+from adapter_bert_tf.store.directory import extract_task
+from adapter_bert_tf.store.files import find_adapter, missing_adapter
 from adapter_bert_tf.store.multitask import TASKS, config_of, is_several, names_of, unmeasured
 from adapter_bert_tf.task_types import type_of
 from adapter_bert_tf.training.tuning import Tuning
@@ -103,7 +103,7 @@ def load_initial_adapter(config: RunConfig, together: bool = False) -> InitialAd
         if task:
             raise Missing("--init_task names a task of --init_from=DIR, which is missing.")
         return None
-    _require_training(config, folder)
+    folder = _find_for_training(config, folder)
     saved = drop_lowest_layers(load_adapter(folder), config.method.adapter_drop)
     if is_several(saved.config):
         own = config.data.task_name if config.names_task else config.data.adapter_name
@@ -116,15 +116,18 @@ def load_initial_adapter(config: RunConfig, together: bool = False) -> InitialAd
     return InitialAdapter(folder, saved)
 
 
-def _require_training(config: RunConfig, folder: str) -> None:
+def _find_for_training(config: RunConfig, folder: str) -> str:
+    """Returns the folder of the adapter in `folder`, which may be that of its run."""
     if not config.actions.do_train:
         raise Conflict(
             f"--init_from={folder} needs --do_train. To evaluate an adapter, name it with "
             "--adapter_dir."
         )
-    if not adapter_exists(folder):
+    found = find_adapter(folder)
+    if found is None:
         with error_context("--init_from"):
             raise missing_adapter(folder)
+    return found
 
 
 def _of_several(

@@ -32,7 +32,7 @@ from adapter_bert_tf.store import SavedAdapter, contents, load_adapter
 from adapter_bert_tf.store.adapter_dir import AdapterDir, require_outside_adapters
 from adapter_bert_tf.store.combining.combine import drop_lowest_layers
 from adapter_bert_tf.store.combining.stacking import with_below
-from adapter_bert_tf.store.directory import adapter_exists
+from adapter_bert_tf.store.files import adapter_exists
 from adapter_bert_tf.store.members import Member
 from adapter_bert_tf.store.multitask import require_one_task
 from adapter_bert_tf.training.tuning import METHODS

@@ -25,6 +25,7 @@ from adapter_bert_tf.store.file_names import CARD, CONFIG, TASKS, WEIGHTS
 from adapter_bert_tf.store.files import (
     adapter_files,
     config_bytes,
+    find_adapter,
     read_adapter,
     read_config,
     write_files,
@@ -229,17 +230,6 @@ class TrainedAdapter(AdapterDir):
         except InputError:
             return False
         return True
-
-
-def adapter_exists(folder: str) -> bool:
-    """Whether `folder` is an adapter directory."""
-    return storage.exists(os.path.join(folder, CONFIG))
-
-
-def find_adapter(folder: str) -> str | None:
-    """Returns `folder` or its subfolder `adapter`, if it is an adapter directory; else None."""
-    candidates = [folder, os.path.join(folder, "adapter")] if folder else []
-    return next((place for place in candidates if adapter_exists(place)), None)
 
 
 def parse_named_folder(text: str) -> tuple[str, str]:

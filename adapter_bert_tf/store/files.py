@@ -26,6 +26,17 @@ def read_adapter_config(folder: str) -> dict[str, Any]:
     return read_config(os.path.join(folder, CONFIG))
 
 
+def adapter_exists(folder: str) -> bool:
+    """Whether `folder` is an adapter directory."""
+    return storage.exists(os.path.join(folder, CONFIG))
+
+
+def find_adapter(folder: str) -> str | None:
+    """Returns `folder` or its subfolder `adapter`, if it is an adapter directory; else None."""
+    candidates = [folder, os.path.join(folder, "adapter")] if folder else []
+    return next((place for place in candidates if adapter_exists(place)), None)
+
+
 def missing_adapter(folder: str, *setting: str) -> NotFound:
     """The error for a folder without an adapter, with the name of the setting to change if any."""
     near = _adapter_near(folder)

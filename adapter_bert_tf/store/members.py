@@ -23,7 +23,12 @@ from adapter_bert_tf.store.base_match import check_base
 from adapter_bert_tf.store.checks import NORMS
 from adapter_bert_tf.store.derivation import retrained
 from adapter_bert_tf.store.file_names import CONFIG, MEMBERS
-from adapter_bert_tf.store.files import adapter_files, missing_adapter, read_adapter
+from adapter_bert_tf.store.files import (
+    adapter_files,
+    find_adapter,
+    missing_adapter,
+    read_adapter,
+)
 from adapter_bert_tf.store.multitask import require_one_task
 
 TRAINING_ONLY = ("init_scale", "identity_init", "dropout")  # Members may differ in these.
@@ -60,10 +65,14 @@ class Member:
 
 
 def load_member(folder: str, name: str | None = None) -> Member:
-    """Reads an adapter directory as a `Member`, by default of its own name. Raises `InputError`."""
-    if not storage.exists(os.path.join(folder, CONFIG)):
+    """Reads an adapter, or that of a run, as a `Member`, by default of its own name.
+
+    Raises `InputError`.
+    """
+    found = find_adapter(folder)
+    if found is None:
         raise missing_adapter(folder)
-    config, weights, content = read_adapter(folder)
+    config, weights, content = read_adapter(found)
     require_one_task(config, folder)
     adapter = contents.adapter_of(config)
     if adapter and adapter.borrowed_groups:

@@ -290,11 +290,17 @@ def test_the_base_must_be_the_same(starts, tmp_path):
         method_of(starts, "houlsby", (), str(tmp_path / "other"))
 
 
+def test_the_folder_of_a_run_has_its_adapter(starts):
+    initial = load_initial_adapter(
+        parsed("--output_dir=o", "--do_train", f"--init_from={starts}/run")
+    )
+    assert initial.folder == f"{starts}/run/adapter"
+
+
 def test_what_it_cannot_begin_from(starts):
     for arguments, message in (
         (["--do_eval", f"--init_from={starts}/top"], "conflict: --do_train"),
         (["--do_train", f"--init_from={starts}/none"], "not_found: --init_from"),
-        (["--do_train", f"--init_from={starts}/run"], f"not_found: Is it '{starts}/run/adapter'"),
         (["--do_train", f"--init_from={starts}/top", "--adapter_drop=1"], "conflict: top"),
     ):
         with raises_code(message):

@@ -34,8 +34,8 @@ class TrainingConfig:
     )
     fuse: str | None = setting(
         None,
-        "Members of --tuning=fusion: adapter directories, separated by commas; NAME=DIR gives a "
-        "member another name. The fusion's directory holds copies of them.",
+        "Members of --tuning=fusion: adapter directories or folders of runs, separated by commas; "
+        "NAME=DIR gives a member another name. The fusion's directory holds copies of them.",
         Role.START,
         path="read",
         several=True,

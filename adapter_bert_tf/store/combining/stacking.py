@@ -14,7 +14,7 @@ from adapter_bert_tf.errors import Conflict, InputError, Mismatch, Missing, Unsu
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import contents
 from adapter_bert_tf.store.base_match import check_base
-from adapter_bert_tf.store.directory import SavedAdapter, find_adapter
+from adapter_bert_tf.store.directory import SavedAdapter
 from adapter_bert_tf.store.members import Member, load_member, member_values
 from adapter_bert_tf.training.tuning import Tuning
 
@@ -29,7 +29,7 @@ def load_below(folder: str, base: Any = None) -> Member:
     Raises:
       InputError: when it is missing, damaged, of another base, or cannot be below another.
     """
-    member = load_member(find_adapter(folder) or folder)
+    member = load_member(folder)
     label = f"The adapter {preview(member.name)} in {folder!r}"
     adapter = contents.adapter_of(member.config)
     if adapter is None or not adapter.stackable or member.config["method"] != "adapters":
