@@ -1,11 +1,13 @@
-"""Imports TensorFlow without libraries that it loads if they are there, and commands do not need.
+"""Imports TensorFlow quickly: without libraries that commands do not need, or pauses for garbage.
 
-They take a third of the time of the import.
+It would load these libraries, a third of the time of the import, if they are there.
 """
 
+import contextlib
+import gc
 import importlib
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from adapter_bert_tf.cli import compilation_cache
 
@@ -14,12 +16,39 @@ from adapter_bert_tf.cli import compilation_cache
 OPTIONAL = ("googleapiclient", "h5py", "pandas", "PIL", "scipy")
 
 
-def import_tensorflow(hidden: Collection[str] = OPTIONAL, deterministic: bool = False) -> None:
-    """Imports TensorFlow and tf_keras, which never find the hidden libraries; later imports do.
+def import_tensorflow(
+    *modules: str, hidden: Collection[str] = OPTIONAL, deterministic: bool = False
+) -> None:
+    """Imports TensorFlow and tf_keras, then modules that need them.
 
-    `deterministic` is as in `compilation_cache.use`, which comes first.
+    TensorFlow and tf_keras never find the hidden libraries; later imports do. `deterministic` is as
+    in `compilation_cache.use`, which comes first.
     """
     compilation_cache.use(deterministic=deterministic)
+    with _nothing_collected():
+        _import_without(hidden)
+        for module in modules:
+            importlib.import_module(module)
+
+
+@contextlib.contextmanager
+def _nothing_collected() -> Iterator[None]:
+    """Python's garbage collector pauses, and never looks at what was imported.
+
+    It would walk over these million objects again and again, and once more when the process ends.
+    """
+    is_first, was_enabled = "tensorflow" not in sys.modules, gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if is_first:  # Later there is more than modules, which may become garbage.
+            gc.freeze()
+        if was_enabled:
+            gc.enable()
+
+
+def _import_without(hidden: Collection[str]) -> None:
     names = [name for name in hidden if name not in sys.modules]
     sys.modules.update(dict.fromkeys(names))  # type: ignore[arg-type]
     try:

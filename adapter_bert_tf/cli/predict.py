@@ -90,7 +90,7 @@ def _one(parsed: argparse.Namespace) -> int:
     from adapter_bert_tf.store.files import read_adapter_config
 
     read_adapter_config(parsed.adapter_dir)  # Errors, before seconds of importing TensorFlow.
-    import_tensorflow()
+    import_tensorflow("adapter_bert_tf.predict.predictor")
     from adapter_bert_tf.predict.predictor import Predictor
 
     predictor = Predictor(parsed.adapter_dir, base=parsed.base_model, stack=parsed.stack)
@@ -110,7 +110,7 @@ def _file(parsed: argparse.Namespace) -> int:
     of_words = format_of_words(read_adapter_config(parsed.adapter_dir), *paths, options)
     if of_words is None:
         check_places(*paths, parsed.overwrite)
-    import_tensorflow()
+    import_tensorflow("adapter_bert_tf.predict.predictor")
     from adapter_bert_tf.predict.predictor import Predictor
 
     predictor = Predictor(

@@ -44,7 +44,7 @@ def run_job(
         warn_of_ineffective_flags(config)
         _check_found(config, options)
         hidden = () if config.device.strategy == "tpu" else OPTIONAL
-        import_tensorflow(hidden, config.device.deterministic)
+        import_tensorflow(module, hidden=hidden, deterministic=config.device.deterministic)
         run = importlib.import_module(module).run
         if options is None:
             run(config)

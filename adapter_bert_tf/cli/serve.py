@@ -12,6 +12,7 @@ import argparse
 from collections.abc import Sequence
 
 from adapter_bert_tf.cli.error_handling import command_parser, run_guarded
+from adapter_bert_tf.cli.importing import import_tensorflow
 from adapter_bert_tf.config.parsing import expand_user
 
 
@@ -46,6 +47,7 @@ def _join(parsed: argparse.Namespace) -> int:
 
     # Errors, before seconds of importing TensorFlow.
     configs = [read_adapter_config(parse_named_folder(folder)[1]) for folder in parsed.folders]
+    import_tensorflow("adapter_bert_tf.serving.joined")
     from adapter_bert_tf.serving.joined import join
     from adapter_bert_tf.serving.saved_model_dir import SavedModelDir
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from adapter_bert_tf import storage
 from adapter_bert_tf.base import load_base
+from adapter_bert_tf.cli.importing import import_tensorflow
 from adapter_bert_tf.config.messages import spell_for_command
 from adapter_bert_tf.errors import InputError, NotFound, Unsupported
 from adapter_bert_tf.interop import hub
@@ -246,7 +247,8 @@ def export_adapters(parsed: argparse.Namespace) -> None:
         print(f"Files for PEFT: {parsed.output}")
         return
     if parsed.format != "adapterhub":
-        from adapter_bert_tf.interop.portable_models import export_model  # Needs TensorFlow.
+        import_tensorflow("adapter_bert_tf.interop.portable_models")
+        from adapter_bert_tf.interop.portable_models import export_model
 
         outputs = export_model(saved, parsed.output, base, parsed.format)
         print(printable(f"Model of {name_of(saved.config)!r}: {parsed.output}. Outputs: {outputs}"))
