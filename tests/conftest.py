@@ -8,6 +8,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")  # Who asks a hub asks the tests' o
 os.environ.setdefault("PYTHONFAULTHANDLER", "1")  # A process that crashes says where.
 
 import functools
+import gc
 import pathlib
 import shutil
 
@@ -40,6 +41,11 @@ def pytest_collection_modifyitems(items):
     """Moves the longest files to the front; the others keep their order."""
     order = {name: i for i, name in enumerate(LONGEST)}
     items.sort(key=lambda item: order.get("/".join(item.path.parts[-2:]), len(LONGEST)))
+
+
+def pytest_collection_finish():
+    """What was imported is not garbage: looking for it there takes 2% of the time of the tests."""
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
