@@ -16,6 +16,7 @@ from adapter_bert_tf.predict.writing import unused_names
 from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store.contents import name_of
 from adapter_bert_tf.store.files import read_adapter_config
+from adapter_bert_tf.store.multitask import require_one_task
 from adapter_bert_tf.task_types import type_of
 
 Request: TypeAlias = tuple[str, tuple[str, ...]]  # The name of an adapter, and its texts.
@@ -50,6 +51,8 @@ class Adapters:
         `folders` are pairs of a name, "" for the adapter's own, and a directory.
         """
         configs = [read_adapter_config(folder) for _, folder in folders]
+        for config, (_, folder) in zip(configs, folders, strict=True):
+            require_one_task(config, folder)
         names = [given or name_of(c) for (given, _), c in zip(folders, configs, strict=True)]
         if len(set(names)) < len(names) or not names:
             raise Conflict(

@@ -17,6 +17,7 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.beam.parquet_rows import ParquetRows
 from adapter_bert_tf.beam.text_rows import TEXT, Layout, Place, TextRows
 from adapter_bert_tf.data.file_sets import fixed_part, is_pattern
+from adapter_bert_tf.data.tables.delimiters import read_beginning
 from adapter_bert_tf.data.tables.rows import Row
 from adapter_bert_tf.data.tables.stream import (
     TableFormat,
@@ -28,8 +29,10 @@ from adapter_bert_tf.errors import Damaged, NotFound, Unavailable, Unsupported
 from adapter_bert_tf.predict.columns import reading_options
 from adapter_bert_tf.retry import retry_remote
 from adapter_bert_tf.sanitize import truncate
+from adapter_bert_tf.task_types import TASK_TYPES, type_of
 
 REQUESTS = 32  # At a time: each takes some 50 ms, and there may be thousands of files.
+MOST_COLUMNS = 4  # Of words, as in CoNLL 2003: the word and three tags.
 READ = (".csv", ".tsv", ".jsonl", TEXT, ".parquet")
 DAMAGE = (EOFError, gzip.BadGzipFile, zlib.error)  # What a packed file raises.
 BUFFER = 1 << 20  # Bytes of a remote file that are asked for at a time.
@@ -133,7 +136,10 @@ def _is_listed(name: str) -> bool:
 
 def _input_file(path: str, root: str) -> InputFile:
     if extension_of(path) not in READ:
-        raise Unsupported(f"A file's name ends with {', '.join(READ)}. Received: {path!r}")
+        raise Unsupported(
+            f"A file's name ends with {', '.join(READ)}. Received: {path!r}. (`predict` also reads "
+            "words in columns, for taggers.)"
+        )
     stat = storage.stat(path)
     name = path[len(root) :].lstrip("/") if path.startswith(root) else os.path.basename(path)
     return InputFile(path, name, stat.length, stat.mtime_nsec)
@@ -143,13 +149,29 @@ def format_of(path: str, config: Mapping[str, Any], given: Mapping[str, Any]) ->
     """How a file is read: as the table of an adapter, unless the user says otherwise.
 
     `config` is that of the adapter; `given` are `delimiter`, `header`, `quoted` and `encoding`.
+    Raises `InputError` if a tagger's file of texts has words in columns.
     """
     encoding = given.get("encoding") or "utf-8"
     if extension_of(path) == TEXT:
+        if type_of(config) is TASK_TYPES["tags"]:
+            _require_texts(path, encoding)
         return TableFormat(TEXT, path.endswith(".gz"), "\t", False, False, encoding)
     options = reading_options(config, path, given)
     form = table_format(path, **options)
     return with_found_delimiter(path, form) if options.get("delimiter") is None else form
+
+
+def _require_texts(path: str, encoding: str) -> None:
+    """Raises `InputError` for words in columns: a tagger would tag each as a text of its own."""
+    lines = read_beginning(path, encoding).strip().splitlines()
+    cells = [len(line.split()) for line in lines]
+    counts = {count for count in cells if count}
+    if len(counts) == 1 and 0 in cells and max(counts) <= MOST_COLUMNS and len(cells) > 4:
+        raise Unsupported(
+            f"{path} seems to have a word a line and blank lines between sentences. `predict` tags "
+            "such files. `score` takes a text a line, or sentences as .jsonl with a list of words "
+            "for each text."
+        )
 
 
 @contextlib.contextmanager

@@ -10,6 +10,8 @@ from adapter_bert_tf import storage
 from adapter_bert_tf.sanitize import parse_json, preview
 
 CONTENT = "made of"  # In the owner record: what the training read.
+# Settings that name adapters, or the runs that trained them.
+OF_ADAPTERS = ("init_from", "fuse", "stack")
 
 
 def read_record(path: str, limit: int = -1) -> dict[str, Any] | None:
@@ -78,9 +80,9 @@ class Fingerprint:
         """Describes the settings of the training that differ from an owner record."""
         recorded = {**self.defaults, **owner}
         return [
-            f"--{name}: {preview(_without_slash(recorded[name]))} there, {value!r} here"
+            f"--{name}: {preview(as_compared(name, recorded[name]))} there, {value!r} here"
             for name, value in self.training.items()
-            if _without_slash(recorded[name]) != value
+            if as_compared(name, recorded[name]) != value
         ]
 
     def changed_content(self, owner: Mapping[str, Any]) -> list[str]:
@@ -100,7 +102,7 @@ class Fingerprint:
         current = {**self.training, **self.results}
         return (
             settings.keys() <= self.defaults.keys()
-            and all(_without_slash(recorded[name]) == value for name, value in current.items())
+            and all(as_compared(name, recorded[name]) == value for name, value in current.items())
             and all(recorded.get(name) for name in self.actions)
             and all(
                 self._is_same(record.get(name), self.content.get(name)) for name in self.compared
@@ -127,6 +129,14 @@ def is_complete(record: Mapping[str, Any], evaluated: bool) -> bool:
     )
 
 
-def _without_slash(value: Any) -> Any:
-    """Removes trailing slashes: a path is the same with and without them."""
-    return value.rstrip("/") or value if isinstance(value, str) else value
+def as_compared(name: str, value: Any) -> Any:
+    """The value of a setting as runs compare it: a path has no slash at its end.
+
+    An adapter to start from is the same as the run that trained it.
+    """
+    if not isinstance(value, str):
+        return value
+    if name in OF_ADAPTERS:
+        paths = [path.strip().rstrip("/") for path in value.split(",")]
+        return ",".join(path.removesuffix("/adapter") for path in paths)
+    return value.rstrip("/") or value

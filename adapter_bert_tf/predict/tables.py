@@ -86,7 +86,7 @@ def answer_file(
                 answers = iter(answers_of([row for row in texts if row is not None]))
                 for row, row_texts in zip(rows, texts, strict=True):
                     is_bad = row_texts is None
-                    writer.write(row, [""] * len(names) if is_bad else cells_of(next(answers)))
+                    writer.write(row, [None] * len(names) if is_bad else cells_of(next(answers)))
                 if row_progress:
                     row_progress.add(len(rows), table.fraction_read())
         texts_of.report(table.num_rows)

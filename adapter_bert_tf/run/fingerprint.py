@@ -13,7 +13,7 @@ from adapter_bert_tf.config.roles import Role
 from adapter_bert_tf.config.run_config import RunConfig
 from adapter_bert_tf.config.setting import Value
 from adapter_bert_tf.config.yaml_file import read_yaml
-from adapter_bert_tf.output.records import Fingerprint, digest
+from adapter_bert_tf.output.records import Fingerprint, as_compared, digest
 from adapter_bert_tf.run.init_from import InitialAdapter
 from adapter_bert_tf.run.plan import Method
 from adapter_bert_tf.run.task_data import TaskData
@@ -71,11 +71,7 @@ def warn_of_other_data(config: str | None, content: Mapping[str, Any]) -> None:
 def decisive(values: Mapping[str, Value], without: Collection[str] = ()) -> dict[str, Value]:
     """Returns the settings that determine a run and its results."""
     ignored = (*settings.FREE, *without)
-    return {
-        name: value.rstrip("/") or value if isinstance(value, str) else value
-        for name, value in values.items()
-        if name not in ignored
-    }
+    return {name: as_compared(name, value) for name, value in values.items() if name not in ignored}
 
 
 def fingerprint_of(

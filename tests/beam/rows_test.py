@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from adapter_bert_tf.beam import text_rows
-from adapter_bert_tf.beam.rows import cut, find_files, open_rows, read_part
+from adapter_bert_tf.beam.rows import cut, find_files, format_of, open_rows, read_part
 from adapter_bert_tf.beam.text_rows import LONGEST
 from adapter_bert_tf.data.tables.stream import TableFormat, open_table, table_format
 from adapter_bert_tf.errors import InputError
@@ -154,6 +154,28 @@ def test_tables_are_read_as_predict_reads_them(tmp_path, width, rows, ends, size
     assert [row.values for row in rows_of(path, form)] == expected
     parts = [part for part, _ in parts_of(path, size, form)]
     assert [row.values for part in parts for row in read_part(part)] == expected
+
+
+OF_TAGGERS = {  # Content of a .txt file: whether a tagger is given texts.
+    "words": ("Ada\nmet\n\nthe\ndog\n", False),
+    "words and tags, packed": ("Ada B-PER\nmet O\n\nthe O\ndog O\n", False),
+    "texts": ("Ada met the dog.\n\nIt sat.\n\nShe left.\n", True),
+    "words as texts": ("Ada\nmet\nthe\ndog\n", True),
+    "nothing": ("", True),
+}
+
+
+@pytest.mark.parametrize("case", OF_TAGGERS)
+def test_words_are_not_texts(case, tmp_path):
+    content, are_texts = OF_TAGGERS[case]
+    path = put(tmp_path, "a.txt.gz" if "packed" in case else "a.txt", content)
+    for head in ("classification", "tags"):
+        config = {"head": head, "regression": False}
+        if are_texts or head != "tags":
+            assert format_of(str(path), config, {}) == form_of(path)
+            continue
+        with raises_code("unsupported", "`predict`"):
+            format_of(str(path), config, {})
 
 
 def test_parquet(tmp_path):

@@ -15,6 +15,7 @@ from adapter_bert_tf.store import load_adapter, save_adapter
 from tests.beam.job_test import COLUMNS, pairs
 from tests.predict.predictor_test import BASE, PAIRS, SCORES
 from tests.refusals import raises_code
+from tests.support import GOLDEN
 
 
 class Pair(typing.NamedTuple):
@@ -95,6 +96,12 @@ def test_several_adapters_need_their_own_columns():
         assert_that(bad | beam.Map(lambda bad: bad["row"]), check_equal(rows[2:]), label="bad")
 
     run(build)
+
+
+def test_an_adapter_of_several_tasks_names_the_folders_of_single_ones():
+    folder = GOLDEN.parent / "several" / "per_task_adapters"
+    with raises_code("conflict", f"{folder}/tasks/"):
+        abt.beam.Score(str(folder), base=BASE)
 
 
 def test_the_new_columns_of_a_schema_are_written_to_parquet(tmp_path):

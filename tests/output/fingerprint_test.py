@@ -13,6 +13,7 @@ from adapter_bert_tf.cli.absl_flags import config_of, define_flags
 from adapter_bert_tf.config.sections.command import OutputConfig
 from adapter_bert_tf.config.setting import Command
 from adapter_bert_tf.multi_adapter.model import AdapterModel
+from adapter_bert_tf.output.records import as_compared
 from adapter_bert_tf.output.run_dir import RunDir, require_own_adapter
 from adapter_bert_tf.run.fingerprint import fingerprint_of, run_digest
 from adapter_bert_tf.run.output_contents import run_dir
@@ -50,6 +51,22 @@ def folder_of(*arguments, content=CONTENT, out="out", adapter_dir=None):
     run = fingerprint_of(flags_of(*arguments, out=out), content)
     place = adapter_dir or pathlib.Path(out) / "adapter"
     return run_dir(OutputConfig(str(out), adapter_dir=str(place)), run)
+
+
+COMPARED = {  # The same in different words, and something else.
+    "init_from": ("run", "run/", "run/adapter", "run/adapter/"),
+    "fuse": ("a=x,y/adapter", "a=x/adapter, y/"),
+    "output_dir": ("out", "out/"),
+    "seed": (3,),
+}
+
+
+@pytest.mark.parametrize("name", COMPARED)
+def test_how_settings_are_compared(name):
+    values = [as_compared(name, value) for value in COMPARED[name]]
+    assert len(set(values)) == 1
+    assert as_compared(name, "run/other") != values[0]
+    assert as_compared("output_dir", "out/adapter") != as_compared("output_dir", "out")
 
 
 SAME = {

@@ -109,7 +109,7 @@ def test_nan_is_no_text(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"text": 1.5}\n{"text": NaN}\n')
     assert answer(tmp_path / "a.jsonl", tmp_path / "b.jsonl", skip_bad_rows=True) == 2
     rows = [json.loads(line) for line in (tmp_path / "b.jsonl").read_text().splitlines()]
-    assert [(row["text"], row["label"]) for row in rows] == [(1.5, "<1.5>"), (None, "")]
+    assert [(row["text"], row["label"]) for row in rows] == [(1.5, "<1.5>"), (None, None)]
 
 
 def test_without_a_header_and_by_number(tmp_path):

@@ -1,5 +1,7 @@
 """Folders that are in each other's way are found before anything starts."""
 
+import pathlib
+
 import pytest
 from absl import flags
 
@@ -122,6 +124,17 @@ def test_what_collides_is_refused(arguments, of, tmp_path, monkeypatch):
     with raises_code("conflict"):
         check(*arguments, of=of)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["init_from", "fuse", "stack"])
+def test_a_run_is_read_where_its_adapter_is(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pathlib.Path("a/adapter").mkdir(parents=True)
+    pathlib.Path("a/adapter/adapter_config.json").touch()
+    for folder in ("a", "a/adapter"):
+        check(TRAIN, "--output_dir=a/next", f"--{name}={folder}")
+        with raises_code("conflict"):
+            check(TRAIN, "--output_dir=a", f"--{name}={folder}")
 
 
 @pytest.mark.parametrize("arguments", GOOD, ids=" ".join)
