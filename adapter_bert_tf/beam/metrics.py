@@ -7,7 +7,7 @@ from typing import Any
 from apache_beam.metrics import Metrics as BeamMetrics
 
 from adapter_bert_tf.beam.scorer import Answer
-from adapter_bert_tf.beam.totals import score_of
+from adapter_bert_tf.beam.totals import labels_of, score_of
 
 NAMESPACE = "adapter_bert"
 
@@ -35,8 +35,8 @@ class Metrics:
         score = score_of(answered)
         if score is not None:
             self._scores.update(round(1000 * score))
-        label = answered.cells.get("label")
-        if label is not None and (label in self._labels or len(self._labels) < self.MOST_LABELS):
-            if label not in self._labels:
+        for label in labels_of(answered):
+            if label not in self._labels and len(self._labels) < self.MOST_LABELS:
                 self._labels[label] = BeamMetrics.counter(NAMESPACE, f"label_{label}")
-            self._labels[label].inc()
+            if label in self._labels:
+                self._labels[label].inc()

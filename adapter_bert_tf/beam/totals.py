@@ -10,6 +10,7 @@ from typing import Any
 from adapter_bert_tf.beam.scorer import Answer
 from adapter_bert_tf.data.tables.rows import cell_text
 from adapter_bert_tf.predict.inputs import encodable
+from adapter_bert_tf.tasks.task import BETWEEN_LABELS
 
 MOST_LABELS = 1000  # That are counted, each with its name.
 # Types of the columns that are added to a row; all others are numbers.
@@ -31,6 +32,18 @@ def as_text(value: Any) -> str:
         return json.dumps(value)
     text: str = encodable((cell_text(value),))[0]
     return text
+
+
+def labels_of(answered: Answer) -> list[str]:
+    """The labels of an answer: its class or classes, the types of its entities, or its tags."""
+    cells = answered.cells or {}
+    if "entities" in cells:
+        return [entity["type"] for entity in cells["entities"]]
+    if "tags" in cells:
+        return list(cells["tags"])
+    if cells.get("labels"):
+        return str(cells["labels"]).split(BETWEEN_LABELS)
+    return [cells["label"]] if cells.get("label") is not None else []
 
 
 def score_of(answered: Answer) -> float | None:
@@ -65,9 +78,9 @@ class Totals:
             self.bad_rows += 1
             return
         self.word_pieces += answered.pieces
-        label, score = answered.cells.get("label"), score_of(answered)
-        if label is not None:
+        for label in labels_of(answered):
             self._add_label(label, 1)
+        score = score_of(answered)
         if score is not None:
             self._add_scores(1, score, score, score)
 
