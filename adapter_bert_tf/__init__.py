@@ -4,6 +4,8 @@ import importlib
 import os
 from typing import TYPE_CHECKING, Any
 
+from adapter_bert_tf.lazy import nothing_collected
+
 if TYPE_CHECKING:
     from adapter_bert_tf.adapters.bottleneck_config import AdapterConfig as AdapterConfig
     from adapter_bert_tf.adapters.encoder import AdapterBertEncoder as AdapterBertEncoder
@@ -55,4 +57,5 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"{__name__}.{name}")
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOME[name]), name)
+    with nothing_collected():
+        return getattr(importlib.import_module(_HOME[name]), name)

@@ -5,16 +5,35 @@ annotations are the one other use of `tf`, so these modules postpone their evalu
 (`from __future__ import annotations`).
 """
 
+import contextlib
+import gc
 import importlib
 import types
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
+
+
+@contextlib.contextmanager
+def nothing_collected() -> Iterator[None]:
+    """Python's garbage collector pauses.
+
+    While TensorFlow is imported, it would walk over half a million objects again and again.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 class LazyModule(types.ModuleType):
     """A module that is imported when an attribute of it is first read."""
 
     def __getattr__(self, name: str) -> Any:
-        module = importlib.import_module(self.__name__)
+        with nothing_collected():
+            module = importlib.import_module(self.__name__)
         value = getattr(module, name)
         if not name.startswith("__"):
             setattr(self, name, value)

@@ -3,13 +3,13 @@
 It would load these libraries, a third of the time of the import, if they are there.
 """
 
-import contextlib
 import gc
 import importlib
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 
 from adapter_bert_tf.cli import compilation_cache
+from adapter_bert_tf.lazy import nothing_collected
 
 # Google's API client finds Cloud TPUs by name; pandas, PIL and scipy are for data that `fit` is
 # given, h5py is for files of Keras.
@@ -22,30 +22,17 @@ def import_tensorflow(
     """Imports TensorFlow and tf_keras, then modules that need them.
 
     TensorFlow and tf_keras never find the hidden libraries; later imports do. `deterministic` is as
-    in `compilation_cache.use`, which comes first.
+    in `compilation_cache.use`, which comes first. Python's garbage collector never looks at what
+    was imported, not even when the process ends.
     """
     compilation_cache.use(deterministic=deterministic)
-    with _nothing_collected():
+    is_first = "tensorflow" not in sys.modules
+    with nothing_collected():
         _import_without(hidden)
         for module in modules:
             importlib.import_module(module)
-
-
-@contextlib.contextmanager
-def _nothing_collected() -> Iterator[None]:
-    """Python's garbage collector pauses, and never looks at what was imported.
-
-    It would walk over these million objects again and again, and once more when the process ends.
-    """
-    is_first, was_enabled = "tensorflow" not in sys.modules, gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
         if is_first:  # Later there is more than modules, which may become garbage.
             gc.freeze()
-        if was_enabled:
-            gc.enable()
 
 
 def _import_without(hidden: Collection[str]) -> None:
