@@ -29,4 +29,4 @@ def test_models_of_a_process_that_goes_on_are_collected(request):
     frozen = gc.get_freeze_count()
     gc.disable()
     import_tensorflow()
-    assert (gc.isenabled(), gc.get_freeze_count()) == (False, frozen)
+    assert not gc.isenabled() and gc.get_freeze_count() <= frozen  # Some may be freed meanwhile.
