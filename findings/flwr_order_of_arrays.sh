@@ -1,10 +1,17 @@
 #!/bin/bash
-# Flower: strategies with a server optimizer, and clipping, mix layers up if the server's arrays have another order.
+# Flower: FedAvgM and server-side clipping mix layers up if the arrays of the server have another order than replies.
 #
 # Run on 2026-11-30, Python 3.11, Linux x86-64:
+#   flwr 1.42.0, peft 0.21.2, transformers 5.24.0, torch 2.13.0
+#   LoRA from its file: 48 arrays, of which 40 are at other places than in the model; loss 0.010, after 3 rounds:
+#   FedAvg: 0.010 in the order of the model, 0.010 in the order of the file
+#   FedAdam: 0.010 in the order of the model, 0.010 in the order of the file
+#   FedAvgM, momentum 0.9: 0.010 in the order of the model, 2.009 in the order of the file
+#   FedAvgM, learning rate 0.5: 0.010 in the order of the model, 0.680 in the order of the file
+#   clipping to 1, no noise: 0.010 in the order of the model, 1.431 in the order of the file
 # Expected: arrays have names, and clients may answer in any order: a reply is refused if it has other names, and
 #   FedAvg goes by names.
-# Seen: FedAvgM, QFedAvg and the server-side clipping of differential privacy (`aggregate_train` of each, in
+# Seen: FedAvgM and the server-side clipping of differential privacy (`aggregate_train` of each, in
 #   serverapp/strategy) zip two to_numpy_ndarrays(), and so subtract the n-th array of the server from the n-th array
 #   of the reply, whatever their names are. Arrays of the same shape, like those of the layers of a LoRA, are mixed up
 #   without a message. The arrays have the reply's order afterwards, so that later rounds are right, with the damage
@@ -103,11 +110,11 @@ STRATEGIES = {
     "FedAdam": lambda: strategy.FedAdam(**QUIET, eta=0.001),
     "FedAvgM, momentum 0.9": lambda: strategy.FedAvgM(**QUIET, server_momentum=0.9),
     "FedAvgM, learning rate 0.5": lambda: strategy.FedAvgM(**QUIET, server_learning_rate=0.5),
-    "QFedAvg": lambda: strategy.QFedAvg(client_learning_rate=0.001, **QUIET),
     "clipping to 1, no noise": lambda: strategy.DifferentialPrivacyServerSideFixedClipping(
         strategy.FedAvg(**QUIET), 0.0, 1.0, CLIENTS
     ),
 }
+torch.set_num_threads(1)
 TaskIdentity.task_id = TaskIdentity.run_id = TaskIdentity.node_id = 1
 TEXTS = torch.randint(64, (16, 8), generator=torch.Generator().manual_seed(1))
 model = new_model()
