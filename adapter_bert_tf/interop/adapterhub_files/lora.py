@@ -99,12 +99,7 @@ def write_lora(
 ) -> tuple[dict[str, Any], Weights]:
     """The library's options and weights. Raises `InputError` for what its format cannot say."""
     unknown = [projection for projection in adapter.projections if projection not in MODULES]
-    require(
-        not unknown,
-        f"only changes of {list(MODULES)} can be exported. Train with `projections` of these, or "
-        "use --format=peft",
-        unknown,
-    )
+    require(not unknown, f"only {list(MODULES)} can be exported; or use --format=peft", unknown)
     layers = adapter.layer_indices(depth)
     options: dict[str, Any] = REQUIRED_OPTIONS | {
         "architecture": "lora",
@@ -130,11 +125,9 @@ def write_lora(
             "dropout": 0.0,
         }, tensors
     factors = {adapter.factor_of(*place) for place in places}
-    require(
-        len(factors) == 1 and not adapter.ranks,
-        "all places must have one rank and alpha. --format=peft has those of each place",
-        adapter.to_dict(),
-    )
+    is_same = len(factors) == 1 and not adapter.ranks
+    message = "all places must have one rank and alpha; or use --format=peft"
+    require(is_same, message, adapter.to_dict())
     tensors = {
         f"{module_path(*place, name)}.{hub}": weights[
             f"adapters/layer_{place[0]}/{place[1]}/{own}"
