@@ -99,7 +99,8 @@ def write_lora(
 ) -> tuple[dict[str, Any], Weights]:
     """The library's options and weights. Raises `InputError` for what its format cannot say."""
     unknown = [projection for projection in adapter.projections if projection not in MODULES]
-    require(not unknown, f"only {list(MODULES)} can be exported; or use --format=peft", unknown)
+    message = f"only {list(MODULES)} can be exported; PEFT's files hold the others"
+    require(not unknown, message, unknown)
     layers = adapter.layer_indices(depth)
     options: dict[str, Any] = REQUIRED_OPTIONS | {
         "architecture": "lora",
@@ -126,7 +127,7 @@ def write_lora(
         }, tensors
     factors = {adapter.factor_of(*place) for place in places}
     is_same = len(factors) == 1 and not adapter.ranks
-    message = "all places must have one rank and alpha; or use --format=peft"
+    message = "all places must have one rank and alpha; PEFT's files hold others"
     require(is_same, message, adapter.to_dict())
     tensors = {
         f"{module_path(*place, name)}.{hub}": weights[
