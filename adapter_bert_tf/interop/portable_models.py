@@ -1,8 +1,8 @@
 """Models of one task for runtimes without TensorFlow: ONNX and LiteRT."""
 
 import json
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
@@ -20,10 +20,18 @@ from adapter_bert_tf.store.directory import SavedAdapter
 from adapter_bert_tf.store.files import write_files
 from adapter_bert_tf.task_types import type_of
 
-# For each format the file of the model, and the function that converts a concrete function.
-FORMATS: dict[str, tuple[str, Callable[[Any], bytes]]] = {
-    "onnx": ("model.onnx", to_onnx),
-    "litert": ("model.tflite", to_litert),
+
+class Format(NamedTuple):
+    """How models of a format are written."""
+
+    file_name: str
+    convert: Callable[[Any], bytes]  # A concrete function.
+    any_length: bool  # Whether rows may be shorter than the adapter's `max_seq_length`.
+
+
+FORMATS = {
+    "onnx": Format("model.onnx", to_onnx, any_length=True),
+    "litert": Format("model.tflite", to_litert, any_length=False),
 }
 TASK, VOCABULARY, TOKENIZER = "task.json", "vocab.txt", "tokenizer_config.json"
 
@@ -32,10 +40,10 @@ def export_model(saved: SavedAdapter, folder: str, base: Base, format: str) -> l
     """Writes encoder and head of one task for another runtime; returns the names of its outputs.
 
     The model takes int32 `input_word_ids`, `input_mask` and `input_type_ids`, `[batch, length]`,
-    where `length` is the adapter's `max_seq_length`. Its float32 outputs are `logits`
-    `[batch, outputs]` and, for classes and label sets, `probabilities`; for questions
-    `start_logits` and `end_logits` `[batch, length]`; for tags `logits` and `probabilities`
-    `[batch, length, tags]`, to be read at the first piece of each word.
+    where `length` is the adapter's `max_seq_length`, in ONNX any length up to it. Its float32
+    outputs are `logits` `[batch, outputs]` and, for classes and label sets, `probabilities`; for
+    questions `start_logits` and `end_logits` `[batch, length]`; for tags `logits` and
+    `probabilities` `[batch, length, tags]`, to be read at the first piece of each word.
 
     Args:
       saved: the adapter of one task, of any method.
@@ -57,9 +65,10 @@ def export_model(saved: SavedAdapter, folder: str, base: Base, format: str) -> l
     encoder = base.build_encoder(contents.adapter_of(config))
     model = kind.new_model(encoder, contents.num_outputs(config))
     saved.assign_to(model.named_variables(), base.fingerprint())
-    file_name, convert = FORMATS[format]
+    file_name, convert, any_length = FORMATS[format]
     length = config["inputs"]["max_seq_length"]
-    function = _concrete_function(model, kind.numeric_outputs, length)
+    shape = [None, None if any_length else length]
+    function = _concrete_function(model, kind.numeric_outputs, shape)
     outputs = sorted(function.structured_outputs)
     files = {
         TASK: _serialize(_task_values(config, file_name, outputs)),
@@ -72,13 +81,13 @@ def export_model(saved: SavedAdapter, folder: str, base: Base, format: str) -> l
 
 
 def _concrete_function(
-    model: Any, outputs: Callable[[tf.Tensor], dict[str, tf.Tensor]], length: int
+    model: Any, outputs: Callable[[tf.Tensor], dict[str, tf.Tensor]], shape: Sequence[int | None]
 ) -> Any:
     @tf.function(autograph=False)
     def task(**inputs: tf.Tensor) -> dict[str, tf.Tensor]:
         return outputs(model(inputs, training=False))
 
-    specs = {name: tf.TensorSpec([None, length], tf.int32, name=name) for name in INPUTS}
+    specs = {name: tf.TensorSpec(shape, tf.int32, name=name) for name in INPUTS}
     return task.get_concrete_function(**specs)
 
 

@@ -70,10 +70,10 @@ def _save(base, case, folder):
     return model
 
 
-def _inputs(rows):
-    ids = np.random.default_rng(1).integers(5, 48, (rows, LENGTH)).astype("i4")
-    mask = (np.arange(LENGTH) < np.linspace(3, LENGTH, rows)[:, None]).astype("i4")
-    types = mask * (np.arange(LENGTH) > 4)
+def _inputs(rows, length):
+    ids = np.random.default_rng(1).integers(5, 48, (rows, length)).astype("i4")
+    mask = (np.arange(length) < np.linspace(3, length, rows)[:, None]).astype("i4")
+    types = mask * (np.arange(length) > 4)
     return {"input_word_ids": ids * mask, "input_mask": mask, "input_type_ids": types.astype("i4")}
 
 
@@ -101,13 +101,14 @@ RUN = {"onnx": _run_onnx, "litert": _run_litert}
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("case", TASKS)
 def test_runtimes_give_the_same_outputs(case, format, base, tmp_path):
-    """For batches of one row and of five."""
+    """For batches of one row and of five, in ONNX also of shorter rows."""
     model = _save(base, case, tmp_path / "adapter")
     saved, folder = load_adapter(str(tmp_path / "adapter")), tmp_path / "model"
     outputs = portable_models.export_model(saved, str(folder), base, format)
     values = json.loads((folder / "task.json").read_text())
-    for rows in (1, 5):
-        inputs = _inputs(rows)
+    shorter = [(2, 7)] if portable_models.FORMATS[format].any_length else []
+    for rows, length in [(1, LENGTH), (5, LENGTH), *shorter]:
+        inputs = _inputs(rows, length)
         found = RUN[format](str(folder / values["model"]), inputs)
         assert sorted(found) == outputs == values["model_outputs"]
         logits = model(inputs, "task").numpy()
@@ -124,7 +125,8 @@ def test_runtimes_give_the_same_outputs(case, format, base, tmp_path):
 
 
 def test_files_next_to_the_model(base, tmp_path, monkeypatch):
-    monkeypatch.setitem(portable_models.FORMATS, "onnx", ("model.onnx", lambda function: b"model"))
+    written = portable_models.FORMATS["onnx"]._replace(convert=lambda function: b"model")
+    monkeypatch.setitem(portable_models.FORMATS, "onnx", written)
     _save(base, "classes", tmp_path / "adapter")
     arguments = [str(tmp_path / "adapter"), f"--base_model={HUB / 'base'}", "--format=onnx"]
     folder = tmp_path / "model"
