@@ -20,7 +20,7 @@ from adapter_bert_tf.run.task_runner import TaskRunner
 from adapter_bert_tf.sanitize import preview, printable
 from adapter_bert_tf.store.combining.stacking import stack_folders
 from adapter_bert_tf.store.directory import parse_named_folders
-from adapter_bert_tf.store.files import find_adapter, read_adapter_config
+from adapter_bert_tf.store.files import adapter_at, read_adapter_config
 from adapter_bert_tf.training import inference
 from adapter_bert_tf.training.progress import RowProgress
 
@@ -69,7 +69,7 @@ def _parse_adapters(text: str | None) -> dict[str, str]:
         name = printable(adapter_name or folder.rstrip("/"))
         if name in adapters:
             raise InputError(f"--adapters: {preview(name)} is there twice. Write NAME=DIR.")
-        adapters[name] = find_adapter(folder) or folder
+        adapters[name] = adapter_at(folder)
     if len(adapters) < 2:
         raise InputError(
             "--adapters must be two or more adapter directories or output folders, separated by "

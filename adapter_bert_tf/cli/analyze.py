@@ -193,13 +193,13 @@ def _has_tags(folder: Any) -> bool:
 def _command_of_adapter(folders: str) -> Command | None:
     """The command of the type of the first of `[NAME=]DIR,...`; None if it cannot be read."""
     from adapter_bert_tf.store.directory import parse_named_folders
-    from adapter_bert_tf.store.files import find_adapter, read_adapter_config
+    from adapter_bert_tf.store.files import read_adapter_config
     from adapter_bert_tf.store.multitask import common_type, is_several, types_of
     from adapter_bert_tf.task_types import type_of
 
     with contextlib.suppress(InputError, OSError):
         for _, folder in parse_named_folders(expand_user(folders)):
-            config = read_adapter_config(find_adapter(folder) or folder)
+            config = read_adapter_config(folder)
             kind = common_type(types_of(config)) if is_several(config) else type_of(config)
             return Command(kind.command.split()[0].removesuffix(".py"))
     return None

@@ -34,7 +34,12 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Parses the command line."""
     parser = command_parser("adapter_bert_tf.predict", __doc__)
     add = parser.add_argument
-    add("--adapter_dir", required=True, type=expand_user, help="directory of a trained adapter")
+    add(
+        "--adapter_dir",
+        required=True,
+        type=expand_user,
+        help="folder of a trained adapter or its run",
+    )
     add("--predict_file", type=expand_user, help="the table to answer")
     add("--output", type=expand_user, help="the table to write")
     add("--text_a", help="one text to answer; of a question adapter the question")

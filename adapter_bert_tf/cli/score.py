@@ -36,7 +36,7 @@ def parse(arguments: Sequence[str] | None = None) -> tuple[argparse.Namespace, l
     add(
         "--adapter_dir",
         required=True,
-        help="directory of a trained adapter; of several NAME=DIR,NAME=DIR",
+        help="folder of an adapter or its run; of several NAME=DIR,NAME=DIR",
     )
     add("--input", required=True, help="files, folders, patterns and tables, with commas between")
     add("--output", required=True, type=expand_user, help="the folder, or the table, to write")

@@ -20,7 +20,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns the exit status."""
     parser = command_parser("adapter_bert_tf.serving", __doc__)
     parser.add_argument(
-        "folders", nargs="+", type=expand_user, metavar="[NAME=]DIR", help="an adapter directory"
+        "folders",
+        nargs="+",
+        type=expand_user,
+        metavar="[NAME=]DIR",
+        help="an adapter's folder, or its run's",
     )
     parser.add_argument("--output", required=True, type=expand_user, help="the SavedModel to write")
     parser.add_argument(

@@ -36,7 +36,7 @@ from adapter_bert_tf.store.directory import (
     save_adapter,
 )
 from adapter_bert_tf.store.file_names import CONFIG, MEMBERS
-from adapter_bert_tf.store.files import adapter_exists, read_config
+from adapter_bert_tf.store.files import adapter_at, adapter_exists, read_config
 from adapter_bert_tf.store.multitask import is_several, require_one_task
 
 ROW = "{:<24}{:<20}{:>6}{:>12}{:>10}  {:<31} {}"
@@ -151,7 +151,7 @@ def verify_adapters(parsed: argparse.Namespace) -> int:
             if _library_of(folder):
                 raise Unsupported("It belongs to another library; `import` reads it.")
             saved = load_adapter(folder)
-            check_task_directories(folder, saved)
+            check_task_directories(adapter_at(folder), saved)
             if base:
                 check_base(saved.config, base.for_adapter(saved.config["base"]).fingerprint())
             print(printable(f"ok       {folder}"))

@@ -15,6 +15,7 @@ from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store.adapter_dir import require_free
 from adapter_bert_tf.store.directory import check_task_directories, load_adapter
 from adapter_bert_tf.store.file_names import CARD, CONFIG, INSIDE, WEIGHTS
+from adapter_bert_tf.store.files import adapter_at
 
 PATTERNS = (CONFIG, WEIGHTS, CARD, *(f"{inside}/*" for inside in INSIDE))
 COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -23,7 +24,7 @@ LIBRARY_PURPOSE = "push and pull use the Hugging Face Hub."
 
 
 def push(folder: str, name: str, private: bool = False) -> str:
-    """Uploads a local adapter directory in one commit; returns the URL of the commit.
+    """Uploads a local adapter, or that of a run, in one commit; returns the URL of the commit.
 
     The commit removes files of an earlier upload that are not part of this adapter. A repository
     OWNER/NAME that does not exist is created. `hf auth login` or HF_TOKEN sets the token for write
@@ -34,6 +35,7 @@ def push(folder: str, name: str, private: bool = False) -> str:
     repo = _parse_name(name)["repo"]
     if name != repo:
         raise InputError(f"A push makes a new revision. Leave out {preview(name[len(repo) :])}.")
+    folder = adapter_at(folder)
     check_task_directories(folder, load_adapter(folder))
     hub = import_library("huggingface_hub", LIBRARY_PURPOSE)
     try:

@@ -41,8 +41,8 @@ class Predictor:
     `probability`. A tagger also takes lists of words, whose numbers are then the offsets.
 
     Args:
-      *adapters: adapter directories, or dicts from names to directories. With several, each call
-        names the one it means.
+      *adapters: adapter directories or folders of runs, or dicts from names to these. With several,
+        each call names the one it means.
       base: the base that they were trained on: a `Base`, or what `load_base` takes. None: the base
         that the first adapter names, if it can be found by its name, or the installed one.
       batch_size: the most rows of a batch.

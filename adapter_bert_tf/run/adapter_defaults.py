@@ -14,6 +14,7 @@ from adapter_bert_tf.store.base_match import base_of
 from adapter_bert_tf.store.directory import parse_named_folders
 from adapter_bert_tf.store.file_names import CONFIG
 from adapter_bert_tf.store.files import (
+    adapter_at,
     adapter_exists,
     find_adapter,
     read_adapter_config,
@@ -47,7 +48,9 @@ def with_adapter_defaults(config: RunConfig, adapters: str | None = None) -> Run
         start = config.training.init_from
         known = _base(config, find_adapter(start) if start else _first(config.training.fuse))
     else:
-        folder = _first(adapters) if adapters else config.output.adapter_folder
+        folder = _first(adapters) if adapters else adapter_at(config.output.adapter_folder)
+        if not adapters and config.output.adapter_dir:
+            config = config.changed(adapter_dir=folder)
         if adapters and folder:  # Else the missing name of the task would be reported.
             require_one_task(read_adapter_config(folder), folder)
         known = _base(config, folder) | _task(config, folder)
@@ -57,7 +60,7 @@ def with_adapter_defaults(config: RunConfig, adapters: str | None = None) -> Run
 def _first(folders: str | None) -> str | None:
     """The first adapter directory of `[NAME=]DIR,...`."""
     for _, folder in parse_named_folders(folders or ""):
-        return find_adapter(folder) or folder
+        return adapter_at(folder)
     return None
 
 

@@ -13,7 +13,7 @@ from adapter_bert_tf.sanitize import preview
 from adapter_bert_tf.store import contents
 from adapter_bert_tf.store.checks import NORMS
 from adapter_bert_tf.store.file_names import CONFIG
-from adapter_bert_tf.store.files import read_config
+from adapter_bert_tf.store.files import find_adapter, read_config
 
 FULL_METHODS = ("full", "multitask_full", "pals")  # Their files hold all weights.
 
@@ -90,6 +90,6 @@ def base_source(config: Mapping[str, Any]) -> str | None:
 
 def base_of(folder: str | os.PathLike[str]) -> str | None:
     """The base that the adapter in a folder names; None without an adapter."""
-    path = os.path.join(storage.path_of(folder), CONFIG)
-    # A missing file is refused where it is loaded.
-    return base_source(read_config(path)) if storage.exists(path) else None
+    found = find_adapter(storage.path_of(folder))
+    # A missing adapter is refused where it is loaded.
+    return base_source(read_config(os.path.join(found, CONFIG))) if found else None

@@ -23,6 +23,7 @@ from adapter_bert_tf.store.base_match import check_base
 from adapter_bert_tf.store.derivation import adapter_source, derive
 from adapter_bert_tf.store.file_names import CARD, CONFIG, TASKS, WEIGHTS
 from adapter_bert_tf.store.files import (
+    adapter_at,
     adapter_files,
     config_bytes,
     find_adapter,
@@ -256,12 +257,14 @@ def _is_local_adapter(text: str) -> bool:
 
 
 def load_adapter(folder: str | os.PathLike[str]) -> SavedAdapter:
-    """Reads an adapter directory, as untrusted data. Raises `InputError` unless it is complete.
+    """Reads an adapter directory, or that of a run, as untrusted data.
+
+    Raises `InputError` unless it is complete.
 
     No code in it is run and no file outside it is read. Numbers, names and shapes of the weights
     are checked against the config before the weights are read.
     """
-    path = storage.path_of(folder)
+    path = adapter_at(storage.path_of(folder))
     config, weights, _ = read_adapter(path)
     members = read_members(path, config)
     return SavedAdapter(config, weights | _member_weights(config, members), members)

@@ -19,8 +19,9 @@ from adapter_bert_tf.store.file_names import CARD, CONFIG, WEIGHTS
 
 
 def read_adapter_config(folder: str) -> dict[str, Any]:
-    """Reads the config of an adapter directory. Raises `InputError`, also if there is none."""
+    """Reads the config of an adapter, or of a run's. Raises `InputError`, also if there is none."""
     require_open(folder)
+    folder = adapter_at(folder)
     if not storage.exists(os.path.join(folder, CONFIG)):
         raise missing_adapter(folder, "adapter_dir")
     return read_config(os.path.join(folder, CONFIG))
@@ -35,6 +36,11 @@ def find_adapter(folder: str) -> str | None:
     """Returns `folder` or its subfolder `adapter`, if it is an adapter directory; else None."""
     candidates = [folder, os.path.join(folder, "adapter")] if folder else []
     return next((place for place in candidates if adapter_exists(place)), None)
+
+
+def adapter_at(folder: str) -> str:
+    """Returns what `find_adapter` finds; `folder` if it finds nothing."""
+    return find_adapter(folder) or folder
 
 
 def missing_adapter(folder: str, *setting: str) -> NotFound:

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import sys
 import types
 
@@ -132,7 +133,8 @@ def test_of_what_was_pushed_before_nothing_is_left(hubbed, tmp_path):
     repos, environment = hubbed
     of_others = {"tasks/a/adapter_config.json": b"{}", "README.md": b"old"}
     repos["someone/again"] = {"LICENSE": b"mine"} | of_others
-    run(environment, "-m", "adapter_bert_tf.store", "push", ADAPTER, "someone/again")
+    shutil.copytree(ADAPTER, tmp_path / "run" / "adapter")  # The folder of a run does, too.
+    run(environment, "-m", "adapter_bert_tf.store", "push", tmp_path / "run", "someone/again")
     files = {path.name: path.read_bytes() for path in ADAPTER.iterdir()}
     assert repos["someone/again"] == files | {"LICENSE": b"mine"}
 

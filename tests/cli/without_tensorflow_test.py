@@ -72,13 +72,23 @@ CASES = {
         1,
         f"--adapter_dir={WRITTEN}/out/finished/adapter",
     ),
-    "a run in place of its adapter": (
-        (*MRPC, "--do_eval", f"--adapter_dir={WRITTEN}/out/finished", "--output_dir=out"),
+    "checkpoints in place of the adapter": (
+        (
+            *MRPC,
+            "--do_eval",
+            f"--adapter_dir={WRITTEN}/out/finished/checkpoints",
+            "--output_dir=out",
+        ),
         1,
         f"{WRITTEN}/out/finished/adapter'",
     ),
-    "a run in place of its adapter, and no task": (
-        ("classify", "--do_eval", f"--adapter_dir={WRITTEN}/out/finished", "--output_dir=out"),
+    "checkpoints in place of the adapter, and no task": (
+        (
+            "classify",
+            "--do_eval",
+            f"--adapter_dir={WRITTEN}/out/finished/checkpoints",
+            "--output_dir=out",
+        ),
         1,
         f"Is it '{WRITTEN}/out/finished/adapter' (--adapter_dir)?",
     ),

@@ -14,7 +14,8 @@ from tests import processes
 
 BEFORE = pathlib.Path(__file__).parent.parent / "golden" / "written_before"
 FINISHED = BEFORE / "out" / "finished"
-ASKED = [f"--adapter_dir={FINISHED / 'adapter'}", f"--base_model={BEFORE / 'base'}"]
+BASE = f"--base_model={BEFORE / 'base'}"
+ASKED = [f"--adapter_dir={FINISHED / 'adapter'}", BASE]
 TABLE = f"--predict_file={BEFORE / 'mrpc' / 'test.tsv'}"
 
 
@@ -29,8 +30,11 @@ def test_a_file_gets_what_the_training_command_wrote(tmp_path, capsys):
     np.testing.assert_allclose(found, np.loadtxt(FINISHED / "test_results.tsv"), atol=1e-6)
 
 
-def test_one_text(capsys):
-    assert main([*ASKED, "--text_a=a house", "--text_b=the house"]) == 0
+@pytest.mark.parametrize("folder", [FINISHED / "adapter", FINISHED])
+def test_one_text(folder, capsys):
+    """By the adapter of a folder, or of the run in it."""
+    asked = [f"--adapter_dir={folder}", BASE]
+    assert main([*asked, "--text_a=a house", "--text_b=the house"]) == 0
     assert json.loads(capsys.readouterr().out)["label"] in ("0", "1")
 
 

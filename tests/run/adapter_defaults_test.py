@@ -99,6 +99,18 @@ def test_adapters_that_are_compared_name_their_task(tmp_path, monkeypatch):
     assert with_adapter_defaults(config, "first=out,no").data.task_name == "mrpc"
 
 
+def test_the_folder_of_a_run_stands_for_its_adapter(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(ADAPTER, "out/adapter")
+    given = {"do_eval": True, "adapter_dir": "out", "output_dir": "new"}
+    config = with_adapter_defaults(RunConfig.from_values(Command.CLASSIFIER, given, given))
+    assert (config.output.adapter_folder, config.data.task_name) == ("out/adapter", "mrpc")
+    # In training it is where the adapter is written.
+    given |= {"do_train": True, "init_from": "out"}
+    config = with_adapter_defaults(RunConfig.from_values(Command.CLASSIFIER, given, given))
+    assert config.output.adapter_folder == "out"
+
+
 def test_a_missing_adapter(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     given = {"do_eval": True, "adapter_dir": "no"}

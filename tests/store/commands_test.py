@@ -52,7 +52,7 @@ def test_show(folder, capsys):
 
 def test_verify(folder, tiny_base_folder, capsys):
     both = [str(folder / "a/adapter"), str(folder / "c")]
-    assert main(["verify", *both]) == 0
+    assert main(["verify", *both, str(folder / "a")]) == 0  # The last is that of a run.
     assert main(["verify", *both, f"--base_model={tiny_base_folder}"]) == 0
     assert main(["verify", *both, f"--base_model={HUB / 'base'}"]) == 1
     assert "refused" in capsys.readouterr().out

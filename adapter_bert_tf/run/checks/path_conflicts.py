@@ -13,7 +13,7 @@ from adapter_bert_tf.output.output_dir import Contents, matches
 from adapter_bert_tf.output.records import OF_ADAPTERS
 from adapter_bert_tf.run.checks.paths import paths_of
 from adapter_bert_tf.run.output_contents import contents_of
-from adapter_bert_tf.store.files import find_adapter
+from adapter_bert_tf.store.files import adapter_at
 
 # Folders that hold an adapter and nothing else.
 ADAPTERS = ("adapter_dir", *OF_ADAPTERS)
@@ -90,16 +90,11 @@ def _filled(config: RunConfig) -> list[Location]:
 def _read(config: RunConfig) -> list[Location]:
     values = config.values_of(paths_read(config.actions.do_train))
     return [
-        Location(name, _adapter_in(path) if name in OF_ADAPTERS else path, f"--{name}={path}")
+        Location(name, adapter_at(path) if name in OF_ADAPTERS else path, f"--{name}={path}")
         for name, value in values.items()
         if value
         for path in paths_of(config.command, name, str(value))
     ]
-
-
-def _adapter_in(path: str) -> str:
-    """The adapter that a folder is, or that its run trained."""
-    return find_adapter(path) or path
 
 
 def _refuse_inside(inner: Collection[Location], outer: Location, reason: str) -> None:
