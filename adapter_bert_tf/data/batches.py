@@ -61,7 +61,7 @@ class BatchEncoder:
     """
 
     def __init__(self, encoder, columns):
-        self._encoder, self._count, self._traced = encoder, 0, None
+        self._encoder, self._count, self._traced = encoder, 0, {}
         self._specs = [tf.TensorSpec([None], tf.string)] * columns
 
     def __call__(self, batches):
@@ -69,12 +69,28 @@ class BatchEncoder:
         encode = self.function(len(batches))
         return [encode(*map(tf.constant, columns)) for columns in batches]
 
+    def padded(self, columns):
+        """Encodes a batch, without a tensor in between: its inputs, lengths, and uncut lengths.
+
+        They are arrays: a dict of int32 `[texts, longest]`, int64 `[texts]` and int64 `[texts]`.
+        """
+        return tf.nest.map_structure(
+            lambda tensor: tensor.numpy(), self._function(self._encode_padded, 1)(*columns)
+        )
+
     def function(self, batches):
         """Returns the function of string tensors `[texts]` that encodes a number of batches."""
+        return self._function(self._encode, batches)
+
+    def _function(self, encode, batches):
         self._count += batches
-        if self._traced is None and self._count > UNTRACED:
-            self._traced = compiled(self._encode, input_signature=self._specs)
-        return self._traced or self._encode
+        if encode not in self._traced and self._count > UNTRACED:
+            self._traced[encode] = compiled(encode, input_signature=self._specs)
+        return self._traced.get(encode, encode)
+
+    def _encode_padded(self, *texts):
+        ids, types, full = self._encode(*texts)
+        return pad_inputs(ids, types), ids.row_lengths(), full
 
     def _encode(self, *texts):
         segments = self._encoder.segments(*texts)

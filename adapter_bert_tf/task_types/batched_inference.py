@@ -32,10 +32,13 @@ def class_logits(
     Batches of several adapters may be of different widths, so the result is a list of arrays. `run`
     computes a batch of at most `batch_size` rows. Also returns which rows are cut, bool `[rows]`.
     """
-    from adapter_bert_tf.data.batches import tokenize
+    from adapter_bert_tf.data.batches import batch_encoder, tokenize
     from adapter_bert_tf.data.tokenization import pad_inputs
 
     texts = [list(column) for column in columns]
+    if len(texts[0]) <= batch_size:
+        inputs, lengths, full = batch_encoder(encoder, len(texts)).padded(map(tf.constant, texts))
+        return list(run(np.arange(len(lengths)), inputs)), full > lengths
     features = tokenize(Examples(texts[0], texts[1] if texts[1:] else None, None, [], []), encoder)
     logits: dict[int, np.ndarray] = {}
 

@@ -80,6 +80,7 @@ PAGES += (
     "growth",
     "many_tasks",
     "techniques",
+    "runtimes",
 )
 
 

@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 
 import adapter_bert_tf as abt
+from adapter_bert_tf.data.batches import UNTRACED
 from adapter_bert_tf.predict.predictor import Predictor
 from adapter_bert_tf.predict.tables import AT_ONCE
 from adapter_bert_tf.task_types.batched_inference import class_logits
@@ -277,3 +278,24 @@ def test_batches_of_adapters_with_more_and_fewer_labels(pairs):
     found, _ = class_logits(run, [asked], encoder, batch_size=3)
     assert [row[0] for row in found] == list(range(7))
     assert {len(row) for row in found} == {2, 3}
+
+
+def test_one_batch_is_read_as_several_are(pairs):
+    """Also when the encoder is traced, after `UNTRACED` batches."""
+    asked = [texts(7), ["house " * number for number in range(7)]]
+    encoder, seen = abt.TextEncoder(pairs.model.base.vocabulary, 8), []
+
+    def run(rows, inputs):
+        ids, mask, types = (inputs[f"input_{name}"] for name in ("word_ids", "mask", "type_ids"))
+        for row, *own, kept in zip(rows, ids, types, mask == 1, strict=True):
+            seen.append((row, *(values[kept].tolist() for values in own)))
+        return np.zeros((len(rows), 2), np.float32)
+
+    _, expected_cut = class_logits(run, asked, encoder, batch_size=3)
+    expected, longest = sorted(seen), max(len(ids) for _, ids, *_ in seen)
+    assert longest == 8 and expected_cut.any() and not expected_cut.all()
+    for _ in range(UNTRACED + 2):
+        seen.clear()
+        found, cut = class_logits(run, asked, encoder, batch_size=7)
+        assert seen == expected and len(found) == 7
+        np.testing.assert_array_equal(cut, expected_cut)
