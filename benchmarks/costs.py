@@ -124,20 +124,9 @@ def _latency(pairs):
 
 
 def _latency_of_peer(pairs):
-    import torch
-
     from benchmarks import peer
 
-    torch.set_num_threads(os.cpu_count())
-    model, tokenizer = peer.load(SIZE, 2)
-    model.eval()
-
-    def answer(first, second):
-        inputs = tokenizer(first, second, return_tensors="pt", truncation=True, max_length=LENGTH)
-        with torch.inference_mode():
-            return model(**inputs).logits.softmax(-1).numpy()
-
-    return _median_of(answer, pairs)
+    return _median_of(peer.pair_answerer(SIZE), pairs)
 
 
 def _median_of(answer, pairs):

@@ -6,7 +6,7 @@ longest example.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,25 @@ def load(size: int, num_labels: int, questions: bool = False, seed: int = 0) -> 
         model.add_classification_head("task", num_labels=num_labels)
     model.train_adapter("task")
     return model, transformers.BertTokenizerFast.from_pretrained(folder)
+
+
+def pair_answerer(size: int) -> Callable[[str, str], np.ndarray]:
+    """A function from a pair of raw texts to the probabilities of two labels, on all cores."""
+    import torch
+
+    torch.set_num_threads(os.cpu_count() or 1)
+    model, tokenizer = load(size, 2)
+    model.eval()
+
+    def answer(first: str, second: str) -> np.ndarray:
+        inputs = tokenizer(
+            first, second, return_tensors="pt", truncation=True, max_length=MAX_SEQ_LENGTH
+        )
+        with torch.inference_mode():
+            probabilities: np.ndarray = model(**inputs).logits.softmax(-1).numpy()
+        return probabilities
+
+    return answer
 
 
 def load_lora(num_labels: int, seed: int = 0) -> tuple[Any, Any]:

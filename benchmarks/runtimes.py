@@ -74,20 +74,9 @@ def measure(system: str, folder: str, data_dir: str = "") -> dict[str, float]:
 
 
 def _peer(folder: str) -> Answer:
-    import torch
-
     from benchmarks import peer
 
-    torch.set_num_threads(os.cpu_count() or 1)
-    model, tokenizer = peer.load(SIZE, 2)
-    model.eval()
-
-    def answer(first: str, second: str) -> Any:
-        inputs = tokenizer(first, second, return_tensors="pt", truncation=True, max_length=LENGTH)
-        with torch.inference_mode():
-            return model(**inputs).logits.softmax(-1).numpy()
-
-    return answer
+    return peer.pair_answerer(SIZE)
 
 
 def _saved_model(folder: str) -> Answer:

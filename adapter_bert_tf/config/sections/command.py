@@ -59,7 +59,7 @@ class OutputConfig:
     )
     adapter_dir: str | None = setting(
         None,
-        "Folder of the adapter: written in training, otherwise read; then that of a run will do. "
+        "Folder of the adapter: written in training, otherwise read. To read, name it or its run. "
         "Default: OUTPUT_DIR/adapter. "
         "In a folder given here, the adapter of another run is never replaced.",
         Role.ADAPTER,
